@@ -1,0 +1,88 @@
+"""The command `exactly-once`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from dbt_exactly_once.engine import ExactlyOnceError, one_line
+
+# what landing can fill: the tables of the source that people write to
+LANDING_TABLES = ("deliveries", "trigger_executions", "resubmissions", "trigger_commands")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; an error that a person can mend is one line."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except ExactlyOnceError as error:
+        print(f"exactly-once: {error.msg}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("exactly-once: stopped", file=sys.stderr)
+    except Exception as error:
+        # pages of the JVM help nobody; the whole is a switch away
+        if options.debug:
+            raise
+        print(f"exactly-once: {one_line(error)} (--debug shows all of it)", file=sys.stderr)
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    place = argparse.ArgumentParser(add_help=False)
+    place.add_argument("--project-dir", help="the dbt project (default: here or above)")
+    place.add_argument("--debug", action="store_true", help="show errors in full")
+    common = argparse.ArgumentParser(add_help=False, parents=[place])
+    common.add_argument("--profiles-dir", help="where profiles.yml is (default: the project)")
+    common.add_argument("--target", "-t", help="the target of profiles.yml")
+
+    parser = argparse.ArgumentParser(
+        prog="exactly-once", description="Exactly-once processing of at-least-once feeds."
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    land = commands.add_parser(
+        "land", parents=[common], help="append files to a landed table", description=_land.__doc__
+    )
+    land.add_argument("--table", choices=LANDING_TABLES, default=LANDING_TABLES[0])
+    land.add_argument("files", nargs="+", metavar="FILE", help="JSON lines, CSV (or .gz), Parquet")
+    land.set_defaults(run=_land)
+
+    demo = commands.add_parser(
+        "demo", parents=[place], help="decide a feed two ways", description=_demo.__doc__
+    )
+    demo.set_defaults(run=_demo)
+
+    # a further command: its parser here with set_defaults(run=...), its work in a module of its own
+    return parser
+
+
+def _land(options: argparse.Namespace) -> int:
+    """Append the rows of files to a landed table; rows that break the contract are kept apart."""
+    from dbt_exactly_once.land import land
+    from dbt_exactly_once.landing_files import check_readable
+    from dbt_exactly_once.session import (
+        find_project,
+        open_session,
+        quiet_start,
+        read_credentials,
+    )
+
+    project = find_project(options.project_dir)
+    # before Spark starts: a mistyped name is told at once
+    for file in options.files:
+        check_readable(file)
+    credentials = read_credentials(project, options.profiles_dir, options.target)
+    with quiet_start(project):
+        spark = open_session(credentials)
+    print(land(spark, project, options.files, options.table))
+    return 0
+
+
+def _demo(options: argparse.Namespace) -> int:
+    """Land the demo feed in a lake of its own, decide it, and show what two triggers make of it."""
+    from dbt_exactly_once.demo import run_demo
+    from dbt_exactly_once.session import find_project
+
+    return run_demo(find_project(options.project_dir))

@@ -1,0 +1,54 @@
+"""Filters of trigger conditions: Spark SQL in which `%order/total:double%` reads the document."""
+
+from __future__ import annotations
+
+import re
+
+from dbt_exactly_once.engine import ExactlyOnceError
+
+_TOKEN = re.compile(
+    r"""(?P<quoted>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`)"""
+    r"""|%(?P<path>[^%\s:'"`]+)(?::(?P<type>[A-Za-z]+(?:\(\s*\d+\s*(?:,\s*\d+\s*)?\))?))?%""",
+    re.DOTALL,
+)
+_FIELD = "\x00"
+_NUMBER = r"[-+]?\.?\d"
+_UNTYPED_NUMBER = re.compile(
+    rf"{_FIELD}\s*(?:<=>|<=|>=|<>|!=|==|=|<|>|[-+*/])\s*{_NUMBER}"
+    rf"|\d\s*(?:<=>|<=|>=|<>|!=|==|=|<|>|[-+*/])\s*{_FIELD}"
+    rf"|{_FIELD}\s+(?:not\s+)?between\s+{_NUMBER}"
+    rf"|{_FIELD}\s+(?:not\s+)?in\s*\(\s*{_NUMBER}",
+    re.IGNORECASE,
+)
+
+
+def filter_sql(text: str, document: str = "document") -> str:
+    """The Spark SQL of a filter.
+
+    `%a/b%` becomes the text of field b in object a of the document, `%a/b:type%` its value as that
+    type; both are null where the document is not JSON or has no such field. Raises
+    ExactlyOnceError where an untyped field is compared with a number, since text is compared with
+    numbers differently in Spark's two SQL modes.
+    """
+    bare = _TOKEN.sub(_shape, text)
+    if _UNTYPED_NUMBER.search(bare):
+        paths = [m["path"] for m in _TOKEN.finditer(text) if m["path"] and not m["type"]]
+        raise ExactlyOnceError(
+            f"the untyped field %{paths[0]}% is compared with a number: "
+            f"give it a type, as in %{paths[0]}:double%"
+        )
+    return _TOKEN.sub(lambda match: _read(match, document), text)
+
+
+def _shape(match: re.Match[str]) -> str:
+    if match["quoted"]:
+        return "''"
+    return "typed_field" if match["type"] else _FIELD
+
+
+def _read(match: re.Match[str], document: str) -> str:
+    if match["quoted"]:
+        return match["quoted"]
+    path = "$" + "".join(f"[\\'{part}\\']" for part in match["path"].split("/"))
+    value = f"get_json_object({document}, '{path}')"
+    return f"try_cast({value} as {match['type']})" if match["type"] else value

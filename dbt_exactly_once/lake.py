@@ -1,0 +1,30 @@
+"""Where the lake is: what must exist on this machine before Spark opens its catalog."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+SQLITE = "jdbc:sqlite:"
+CATALOG_SETTING = re.compile(r"spark\.sql\.catalog\.\w+\.(uri|warehouse)")
+
+
+def ensure_place(server_side_parameters: dict[str, str]) -> None:
+    """Make the folders of a lake on the local disk; leave a lake elsewhere alone.
+
+    SQLite does not make the folder of its file. A relative place, as `--profiles-dir .` gives, is
+    made absolute in the parameters, since Iceberg writes down where its files are.
+    """
+    for name, value in list(server_side_parameters.items()):
+        setting = CATALOG_SETTING.fullmatch(name)
+        if setting is None:
+            continue
+        is_catalog_file = setting.group(1) == "uri"
+        if is_catalog_file and not value.startswith(SQLITE):
+            continue
+        if not is_catalog_file and re.match(r"[a-z0-9]+:", value):
+            continue
+        prefix = SQLITE if is_catalog_file else ""
+        place = Path(value.removeprefix(prefix)).expanduser().absolute()
+        server_side_parameters[name] = f"{prefix}{place}"
+        (place.parent if is_catalog_file else place).mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,71 @@
+"""The landed tables, made from their definition in models/receive/sources.yml."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dbt_exactly_once.engine import literal
+
+SOURCE_NAME = "landing"
+SOURCES_FILE = Path("models/receive/sources.yml")
+REJECTED = "rejected_landings"
+
+
+@dataclass(frozen=True)
+class LandedTable:
+    """One table of the source; its first column identifies its rows."""
+
+    name: str
+    columns: list[dict[str, str]]
+    partitioned_by: str | None
+
+    @property
+    def id_column(self) -> str:
+        return self.columns[0]["name"]
+
+    @property
+    def day_column(self) -> str | None:
+        """The time by whose days the table is partitioned."""
+        match = re.fullmatch(r"days\((\w+)\)", self.partitioned_by or "")
+        return match.group(1) if match else None
+
+    @property
+    def types(self) -> dict[str, str]:
+        return {column["name"]: column["data_type"] for column in self.columns}
+
+
+def read_landed_tables(project_folder: Path) -> dict[str, LandedTable]:
+    """All tables of the source `landing`, by name."""
+    content = yaml.safe_load((project_folder / SOURCES_FILE).read_text(encoding="utf-8"))
+    source = next(source for source in content["sources"] if source["name"] == SOURCE_NAME)
+    return {
+        table["name"]: LandedTable(
+            name=table["name"],
+            columns=[
+                {key: str(column[key]) for key in ("name", "data_type", "description")}
+                for column in table["columns"]
+            ],
+            partitioned_by=table.get("config", {}).get("meta", {}).get("partitioned_by"),
+        )
+        for table in source["tables"]
+    }
+
+
+def create_table_sql(
+    relation: str, columns: Iterable[Mapping[str, Any]], partitioned_by: str | None = None
+) -> str:
+    """`create table if not exists` for columns of name, data_type and description."""
+    definitions = ",\n    ".join(
+        f"{column['name']} {column['data_type']} comment {literal(column['description'].strip())}"
+        for column in columns
+    )
+    partitioning = f"\npartitioned by ({partitioned_by})" if partitioned_by else ""
+    return (
+        f"create table if not exists {relation} (\n    {definitions}\n) using iceberg{partitioning}"
+    )

@@ -1,0 +1,432 @@
+"""Reading the files that people land: rows of typed values, in batches, whatever the format.
+
+A value that is not of its column's type is a fault of its row, kept with the row and no reason to
+stop. Nothing here holds more than one batch.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from json.decoder import scanstring
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dbt_exactly_once.engine import ExactlyOnceError
+
+BATCH_ROWS = 5_000
+BATCH_CHARACTERS = 8_000_000
+# longer CSV fields are more likely an unclosed quote than a document
+CSV_FIELD_LIMIT = 64 * 1024 * 1024
+
+# the one column that may hold an object where its text is meant
+DOCUMENT = "document"
+
+ARROW_TYPES = {
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
+INTEGER_BITS = {"int": 31, "bigint": 63}
+TYPE_WORDS = {
+    "string": "text",
+    "int": "a whole number of 32 bits",
+    "bigint": "a whole number of 64 bits",
+    "boolean": "true or false",
+    "timestamp": "a time in ISO 8601",
+}
+
+TIME = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s?([Zz]|[+-]\d\d(?::?\d\d)?)?)?",
+    re.ASCII,
+)
+WHOLE_NUMBER = re.compile(r"[+-]?\d{1,19}(\.0+)?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a row cannot be taken as it stands in the file."""
+
+    reason: str
+    message: str
+
+
+@dataclass
+class Batch:
+    """Some rows of one file. A row is none where its line could not be read as a row."""
+
+    rows: list[dict[str, Any] | None] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    raw_texts: list[str] = field(default_factory=list)
+    faults: list[Fault | None] = field(default_factory=list)
+    characters: int = 0
+
+    def add(
+        self, row: dict[str, Any] | None, line: int, raw_text: str, fault: Fault | None = None
+    ) -> None:
+        self.rows.append(row)
+        self.lines.append(line)
+        self.raw_texts.append(raw_text)
+        self.faults.append(fault)
+        self.characters += len(raw_text)
+
+    @property
+    def full(self) -> bool:
+        return len(self.rows) >= BATCH_ROWS or self.characters >= BATCH_CHARACTERS
+
+
+def read_batches(path: Path) -> Iterator[Batch]:
+    """The rows of a file, by the format that its name tells."""
+    read = _reader(path)
+    try:
+        batch = Batch()
+        for row, line, raw_text, fault in read(path):
+            batch.add(row, line, raw_text, fault)
+            if batch.full:
+                yield batch
+                batch = Batch()
+        if batch.rows:
+            yield batch
+    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+        raise unreadable(path, error) from error
+
+
+def check_readable(file: str | Path) -> None:
+    """Stop with one line if the file cannot be opened or its format is not known."""
+    path = Path(file)
+    read = _reader(path)
+    try:
+        if read is _parquet_rows:
+            pq.ParquetFile(path).close()
+        else:
+            with _open_bytes(path) as file:
+                file.read(1)
+    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: BaseException) -> ExactlyOnceError:
+    why = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
+    return ExactlyOnceError(f"{path} cannot be read, nothing was landed: {why.splitlines()[0]}")
+
+
+Row = tuple[dict[str, Any] | None, int, str, Fault | None]
+
+
+def _reader(path: Path) -> Callable[[Path], Iterator[Row]]:
+    name = path.name.lower().removesuffix(".gz")
+    for suffixes, read in (
+        ((".jsonl", ".ndjson", ".json"), _json_rows),
+        ((".csv",), _csv_rows),
+        ((".parquet",), _parquet_rows),
+    ):
+        if name.endswith(suffixes):
+            return read
+    raise ExactlyOnceError(
+        f"{path}: the format cannot be told from the name, nothing was landed; "
+        "name it .jsonl, .ndjson, .json or .csv (or these with .gz), or .parquet"
+    )
+
+
+def _open_bytes(path: Path) -> IO[bytes]:
+    # by what the file is, not by its name: a download may have been unpacked on its way
+    file = path.open("rb")
+    packed = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    return gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[return-value]
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with _open_bytes(path) as file:
+        for number, line in enumerate(file):
+            yield line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
+
+
+def _shown(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace").rstrip("\r\n")
+
+
+def _not_utf8(error: UnicodeDecodeError) -> Fault:
+    byte = error.object[error.start]
+    return Fault("NOT_UTF8", f"byte {error.start + 1} of the row, 0x{byte:02x}, is not UTF-8")
+
+
+# ---------- JSON lines
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a value of JSON")
+
+
+JSON = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _json_rows(path: Path) -> Iterator[Row]:
+    for number, raw in enumerate(_lines(path), 1):
+        if not raw.strip():
+            continue
+        try:
+            text = raw.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            yield None, number, _shown(raw), _not_utf8(error)
+            continue
+        try:
+            row = JSON.decode(text)
+        except (ValueError, RecursionError) as error:
+            yield None, number, text, Fault("NOT_JSON", f"the line is not JSON: {error}")
+            continue
+        if not isinstance(row, dict):
+            message = f"the line is not a JSON object but {_excerpt(row)}"
+            yield None, number, text, Fault("NOT_JSON", message)
+            continue
+        if isinstance(row.get(DOCUMENT), dict | list):
+            row[DOCUMENT] = _member_text(text, DOCUMENT)
+        yield row, number, text, None
+
+
+WHITE_SPACE = re.compile(r"\s*")
+
+
+def _member_text(text: str, name: str) -> str:
+    """The text of an object's member as it stands there: writing it anew would change numbers."""
+
+    def skip(position: int) -> int:
+        return WHITE_SPACE.match(text, position).end()  # type: ignore[union-attr]
+
+    found = ""
+    position = skip(skip(0) + 1)
+    while text[position] == '"':
+        key, position = scanstring(text, position + 1, True)
+        start = skip(skip(position) + 1)
+        _, end = JSON.raw_decode(text, start)
+        if key == name:
+            found = text[start:end]
+        position = skip(skip(end) + 1)
+        if position >= len(text):
+            break
+    return found
+
+
+# ---------- CSV
+
+
+def _csv_rows(path: Path) -> Iterator[Row]:
+    # the reader takes as many lines as a row has; kept here so that a row can be shown as it stands
+    taken: list[bytes] = []
+
+    def lines() -> Iterator[str]:
+        for raw in _lines(path):
+            taken.append(raw)
+            yield raw.decode("utf-8", "surrogateescape")
+
+    limit = csv.field_size_limit(CSV_FIELD_LIMIT)
+    reader = csv.reader(lines(), strict=True)
+    header: list[str] | None = None
+    number = 1
+    try:
+        while True:
+            fault = None
+            fields: list[str] = []
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                fault = Fault("NOT_CSV", f"the row is not CSV: {error}")
+            raw, first_line = b"".join(taken), number
+            number += len(taken)
+            taken.clear()
+            if header is None:
+                header = [name.strip() for name in fields]
+                continue
+            if not fields and fault is None:
+                continue
+            try:
+                raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                fault = _not_utf8(error)
+            if fault is None and len(fields) != len(header):
+                message = f"the row has {len(fields)} fields, the header {len(header)}"
+                fault = Fault("NOT_CSV", message)
+            row = None if fault else {k: _Text(v) for k, v in zip(header, fields, strict=True) if v}
+            yield row, first_line, _shown(raw), fault
+    finally:
+        csv.field_size_limit(limit)
+
+
+class _Text(str):
+    """A field of a CSV file: text that may stand for a value of any type."""
+
+    __slots__ = ()
+
+
+# ---------- Parquet
+
+
+def _parquet_rows(path: Path) -> Iterator[Row]:
+    number = 0
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=BATCH_ROWS):
+            names = batch.schema.names
+            columns = [_parquet_values(column) for column in batch.columns]
+            for values in zip(*columns, strict=True):
+                number += 1
+                row = {k: v for k, v in zip(names, values, strict=True) if v is not None}
+                broken = [k for k, v in row.items() if isinstance(v, UnicodeDecodeError)]
+                fault = None
+                if broken:
+                    fault = Fault("NOT_UTF8", f"{broken[0]}: the text is not UTF-8")
+                    row = {k: str(v) if k in broken else v for k, v in row.items()}
+                raw_text = json.dumps(row, default=str, ensure_ascii=False)
+                if isinstance(row.get(DOCUMENT), dict | list):
+                    row[DOCUMENT] = json.dumps(row[DOCUMENT], default=str, ensure_ascii=False)
+                yield row, number, raw_text, fault
+
+
+def _parquet_values(column: pa.Array) -> list[Any]:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_timestamp(column.type):
+        # Python has no nanoseconds
+        column = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False)
+    try:
+        return column.to_pylist()
+    except UnicodeDecodeError:
+        return [_decoded(value) for value in column.cast(pa.binary()).to_pylist()]
+
+
+def _decoded(value: bytes | None) -> Any:
+    try:
+        return value if value is None else value.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error
+
+
+# ---------- values
+
+
+class NotOfTypeError(ValueError):
+    """A value that is not of its column's type."""
+
+
+def typed_column(
+    name: str, data_type: str, rows: Iterable[dict[str, Any] | None], faults: list[Fault | None]
+) -> pa.Array:
+    """A column's values in their type; a value that is not becomes null and its row's fault."""
+    values = [None if row is None else row.get(name) for row in rows]
+    arrow_type = ARROW_TYPES[data_type]
+    if set(map(type, values)) <= PLAIN[data_type]:
+        try:
+            return pa.array(values, arrow_type)
+        except (pa.ArrowException, UnicodeEncodeError, OverflowError):
+            pass  # one of them does not fit: find out which
+    taken: list[Any] = []
+    for position, value in enumerate(values):
+        try:
+            taken.append(None if value is None else typed(data_type, value))
+        except NotOfTypeError as error:
+            taken.append(None)
+            if faults[position] is None:
+                faults[position] = type_fault(name, data_type, value, error)
+    return pa.array(taken, arrow_type)
+
+
+# what Arrow may be given as it is
+PLAIN: dict[str, set[type]] = {
+    "string": {str, _Text, type(None)},
+    "int": {int, type(None)},
+    "bigint": {int, type(None)},
+    "boolean": {bool, type(None)},
+    "timestamp": {type(None)},
+}
+
+
+def typed(data_type: str, value: Any) -> Any:
+    """The value in its column's type."""
+    if data_type == "string":
+        if isinstance(value, str):
+            try:
+                value.encode("utf-8")
+            except UnicodeEncodeError:
+                raise NotOfTypeError("half of a surrogate pair is no character") from None
+            return str(value)
+    elif data_type == "boolean":
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, _Text) and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+    elif data_type == "timestamp":
+        if isinstance(value, datetime):
+            return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+        if isinstance(value, str):
+            return parsed_time(value)
+    elif not isinstance(value, bool):
+        number = None
+        if isinstance(value, int):
+            number = value
+        elif isinstance(value, float) and value.is_integer():
+            number = int(value)
+        elif isinstance(value, _Text) and WHOLE_NUMBER.fullmatch(value):
+            number = int(value.split(".")[0])
+        if number is not None and -(1 << INTEGER_BITS[data_type]) <= number < (
+            1 << INTEGER_BITS[data_type]
+        ):
+            return number
+    raise NotOfTypeError
+
+
+def parsed_time(text: str) -> datetime:
+    """A time in ISO 8601 as UTC; one without an offset is taken as UTC."""
+    match = TIME.fullmatch(text)
+    if match is None:
+        raise NotOfTypeError
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
+    micros = int((fraction or "")[:6].ljust(6, "0"))
+    try:
+        time = datetime(
+            int(year),
+            int(month),
+            int(day),
+            int(hour or 0),
+            int(minute or 0),
+            int(second or 0),
+            micros,
+            tzinfo=timezone.utc,
+        )
+        if zone and zone not in "Zz":
+            hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)
+            if minutes > 59:
+                raise NotOfTypeError(f"there is no offset {zone}")
+            # a time zone holds less than a day: more is refused there
+            offset = timezone(timedelta(hours=hours, minutes=minutes))
+            ahead = offset.utcoffset(None)
+            time = time - ahead if zone[0] == "+" else time + ahead
+        return time
+    except NotOfTypeError:
+        raise
+    except (ValueError, OverflowError) as error:
+        raise NotOfTypeError(str(error)) from error
+
+
+def type_fault(name: str, data_type: str, value: Any, error: NotOfTypeError) -> Fault:
+    why = f" ({error})" if str(error) else ""
+    message = f"{name}: {_excerpt(value)} is not {TYPE_WORDS[data_type]}{why}"
+    impossible = name == "received_at"
+    return Fault("IMPOSSIBLE_RECEIVED_AT" if impossible else "WRONG_TYPE", message)
+
+
+def _excerpt(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 80 else text[:77] + "..."

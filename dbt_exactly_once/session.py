@@ -1,0 +1,123 @@
+"""The Spark session that the dbt profile describes, for commands that run outside of dbt."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from dbt_exactly_once.engine import ExactlyOnceError
+from dbt_exactly_once.lake import ensure_place
+
+if TYPE_CHECKING:
+    from dbt.adapters.spark.connections import SparkCredentials
+    from pyspark.sql import SparkSession
+
+PROJECT_FILE = "dbt_project.yml"
+
+
+@dataclass(frozen=True)
+class Project:
+    """The dbt project as a command outside of dbt sees it."""
+
+    folder: Path
+    variables: dict[str, Any]
+
+    @property
+    def landing_schema(self) -> str:
+        return str(self.variables["landing_schema"])
+
+
+def find_project(project_dir: str | Path | None = None) -> Project:
+    """The project in `project_dir`, else in the current folder or the nearest one above it."""
+    start = Path(project_dir or Path.cwd()).absolute()
+    candidates = [start] if project_dir else [start, *start.parents]
+    folder = next((path for path in candidates if (path / PROJECT_FILE).is_file()), None)
+    if folder is None:
+        raise ExactlyOnceError(
+            f"no {PROJECT_FILE} in {start}{'' if project_dir else ' or above it'}: "
+            "go to the project's folder or name it with --project-dir"
+        )
+    content = yaml.safe_load((folder / PROJECT_FILE).read_text(encoding="utf-8"))
+    written = content.get("vars") or {}
+    own = written.get(content["name"]) or {}
+    return Project(folder, {**written, **own})
+
+
+def read_credentials(
+    project: Project, profiles_dir: str | Path | None = None, target: str | None = None
+) -> SparkCredentials:
+    """What the target of profiles.yml says, rendered by dbt itself."""
+    from dbt.config.runtime import load_profile
+    from dbt.flags import set_from_args
+    from dbt_common.context import set_invocation_context
+    from dbt_common.exceptions import DbtBaseException
+
+    folder = profiles_dir or os.environ.get("DBT_PROFILES_DIR")
+    if folder is None:
+        beside = project.folder / "profiles.yml"
+        folder = project.folder if beside.is_file() else Path.home() / ".dbt"
+    folder = Path(folder).absolute()
+    args = Namespace(PROFILES_DIR=str(folder), PROJECT_DIR=str(project.folder))
+    try:
+        # env_var in profiles.yml reads it
+        set_invocation_context(os.environ)
+        set_from_args(args, None)
+        credentials = load_profile(str(project.folder), {}, target_override=target).credentials
+    except DbtBaseException as error:
+        raise ExactlyOnceError(
+            f"{folder / 'profiles.yml'}: {' '.join(str(error).split())}"
+        ) from error
+    if credentials.type != "spark":
+        raise ExactlyOnceError(
+            f"{folder / 'profiles.yml'}: a target of type spark is needed, "
+            f"this one is {credentials.type}; name another one with --target"
+        )
+    return credentials
+
+
+@contextmanager
+def quiet_start(project: Project) -> Iterator[None]:
+    """Let a Spark that starts within write to logs/spark.log: what it says there is for nobody."""
+    log = project.folder / "logs" / "spark.log"
+    log.parent.mkdir(exist_ok=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = {number: os.dup(number) for number in (1, 2)}
+    try:
+        # the JVM keeps these for its life
+        with log.open("w", encoding="utf-8") as file:
+            for number in kept:
+                os.dup2(file.fileno(), number)
+        yield
+    except ExactlyOnceError:
+        raise
+    except Exception as error:
+        raise ExactlyOnceError(f"Spark did not start, {log} says why: {error}") from error
+    finally:
+        for number, copy in kept.items():
+            os.dup2(copy, number)
+            os.close(copy)
+
+
+def open_session(credentials: SparkCredentials) -> SparkSession:
+    """The session that dbt would open for a target with `method: session`, made the same way."""
+    if credentials.method != "session":
+        raise ExactlyOnceError(
+            f"this target of profiles.yml has method {credentials.method}, the command needs one "
+            "with method session: name it with --target"
+        )
+    from pyspark.sql import SparkSession
+
+    ensure_place(credentials.server_side_parameters)
+    builder = SparkSession.builder.enableHiveSupport()
+    for name, value in credentials.server_side_parameters.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

@@ -1,0 +1,638 @@
+"""A run as a transaction over the ledgers: lock, branch, audit, publish, recover.
+
+A run writes its ledgers to a branch of its own, which nobody else sees, and publishes by moving
+`main` of every ledger to it, `published_runs` first: the row that it holds is the commit record.
+Whatever stops a run before that leaves `main` as it was; whatever stops it afterwards is finished
+by the next command that writes, from the snapshots that the record names.
+
+The lock is a table, since making a table is atomic in every Iceberg catalog and carries the owner
+in the same commit. It is taken from a dead owner by renaming it to a name made of that owner's run
+id: of two that try, or of one that wakes up late, the second finds the name taken.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from dbt_exactly_once.engine import AdapterEngine, Engine, ExactlyOnceError, literal, one_line
+from dbt_exactly_once.filters import filter_sql
+from dbt_exactly_once.process import ProcessIdentity
+
+LOCK = "run_lock"
+GRAVE = "run_lock_of_"
+RECORD = "published_runs"
+UPKEEP = "exactly-once-upkeep"
+UPKEEP_PROPERTY = f"spark.sql.iceberg.snapshot-property.{UPKEEP}"
+RUN_ID_PROPERTY = "spark.sql.iceberg.snapshot-property.run-id"
+BRANCH_SETTING = "spark.wap.branch"
+CONSUMED_TAG = "exactly_once_consumed"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the project: where it is and how it is made."""
+
+    name: str
+    schema: str
+    columns: tuple[tuple[str, str, str], ...] = ()
+    partitioned_by: str = ""
+    wap: bool = False
+
+    @property
+    def relation(self) -> str:
+        return f"{self.schema}.{self.name}"
+
+    def ddl(self) -> str:
+        """`create table if not exists`, with the columns of the project's yml."""
+        columns = ",\n    ".join(
+            f"{name} {kind} comment {literal(text)}" for name, kind, text in self.columns
+        )
+        properties = {"write.metadata.delete-after-commit.enabled": "true"}
+        if self.wap:
+            properties["write.wap.enabled"] = "true"
+        listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+        partitioned = f"\npartitioned by ({self.partitioned_by})" if self.partitioned_by else ""
+        return (
+            f"create table if not exists {self.relation} (\n    {columns}\n) using iceberg"
+            f"{partitioned}\ntblproperties ({listed})"
+        )
+
+
+@dataclass
+class Run:
+    """What a run has frozen at its start."""
+
+    run_id: str
+    clock: datetime
+    number: int
+    schema: str
+    starts: dict[str, str]
+    consumed: dict[str, str | None]
+    landed: dict[str, str | None]
+    greatest_received_at: str | None
+    removal_bound: str | None = None
+    published: bool = False
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def branch(self) -> str:
+        return branch_of(self.run_id)
+
+    def bind_removal(self, bound: str | None) -> None:
+        """Freeze up to which expiry this run has history removed."""
+        self.removal_bound = bound or "0001-01-01 00:00:00"
+
+    def landed_now(self) -> dict[str, str]:
+        """The snapshots that this run consumes, of the landed tables that have one."""
+        return {name: snapshot for name, snapshot in self.landed.items() if snapshot}
+
+    def has_landed(self, table: str) -> bool:
+        """Whether anything was landed in a table since the last published run."""
+        return self.landed[table] is not None and self.landed[table] != self.consumed[table]
+
+
+def branch_of(run_id: str) -> str:
+    """The branch of a run; the id is part of it, so that no later run can use it."""
+    return "run_" + run_id.replace("-", "_")
+
+
+class Transactions:
+    """What the macros call as `adapter.exactly_once`; one for each dbt process."""
+
+    _instances: dict[int, Transactions] = {}
+    _guard = threading.Lock()
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._ledgers: dict[str, Table] = {}
+        self._landed: dict[str, Table] = {}
+        self._transaction: frozenset[str] = frozenset()
+        self._catalog = ""
+        self.run: Run | None = None
+
+    @classmethod
+    def of_adapter(cls, adapter: Any) -> Transactions:
+        """The object that belongs to an adapter, made at its first use."""
+        with cls._guard:
+            found = cls._instances.get(id(adapter))
+            if found is None:
+                found = cls._instances[id(adapter)] = cls(AdapterEngine(adapter))
+            return found
+
+    # ---------------------------------------------------------------- begin
+
+    def begin(
+        self,
+        graph: Mapping[str, Any],
+        selected: Sequence[str],
+        run_id: str,
+        clock: datetime,
+        variables: Mapping[str, Any],
+    ) -> Run | None:
+        """Take the lock, finish what a dead run has left, freeze what this run reads.
+
+        Returns None where the command runs no model of the transaction. Raises ExactlyOnceError
+        where only a part of the transaction was selected, where another run is at work, and where
+        the ledgers do not fit together.
+        """
+        self.run = None
+        self.describe(graph)
+        chosen = self._transaction & set(selected)
+        if not chosen:
+            return None
+        if chosen != self._transaction:
+            missing = sorted(name.rsplit(".", 1)[-1] for name in self._transaction - chosen)
+            raise ExactlyOnceError(
+                "exactly_once: this command would run a part of the transaction only (without "
+                f"{', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}) and publish half "
+                "a run: use `dbt build`, `dbt run` or `dbt build --selector hot_path`"
+            )
+        self._prepare(run_id)
+        self.ensure_tables()
+        self._lock(run_id, clock, float(variables["run_timeout"]))
+        try:
+            self.run = self._freeze(run_id, clock)
+            self._set(BRANCH_SETTING, self.run.branch)
+        except BaseException:
+            self._release(run_id)
+            raise
+        return self.run
+
+    def describe(self, graph: Mapping[str, Any]) -> None:
+        """Read from dbt's graph which tables are ledgers and which are landed."""
+        nodes = [node for node in graph["nodes"].values() if node["resource_type"] == "model"]
+        ledgers = [node for node in nodes if node["config"]["materialized"] == "ledger"]
+        self._ledgers = {
+            node["name"]: Table(
+                node["alias"],
+                node["schema"],
+                _columns(node),
+                node["config"].get("partitioned_by") or "",
+                wap=True,
+            )
+            for node in ledgers
+        }
+        self._landed = {
+            node["name"]: Table(
+                node["identifier"],
+                node["schema"],
+                _columns(node),
+                (node.get("meta") or {}).get("partitioned_by") or "",
+            )
+            for node in graph["sources"].values()
+            if node["source_name"] == "landing"
+        }
+        self._transaction = frozenset(
+            node["unique_id"] for node in nodes if "transaction" in node["tags"]
+        )
+
+    def _prepare(self, run_id: str) -> None:
+        self._set("spark.sql.session.timeZone", "UTC")
+        self._set("spark.sql.ansi.enabled", "false")
+        self._set(RUN_ID_PROPERTY, run_id)
+        self._reset(BRANCH_SETTING)
+        self._catalog = str(self._engine.rows("select current_catalog()")[0][0])
+
+    def _set(self, key: str, value: str) -> None:
+        self._engine.rows(f"set `{key}`=`{value}`")
+
+    def _reset(self, key: str) -> None:
+        self._engine.rows(f"reset `{key}`")
+
+    def ensure_tables(self) -> None:
+        """Make the landed tables and the ledgers that do not exist yet, empty."""
+        for schema in sorted({t.schema for t in (*self._ledgers.values(), *self._landed.values())}):
+            self._engine.rows(f"create namespace if not exists {schema}")
+        existing = self._existing(self._schema)
+        missing = [name for name, table in self._ledgers.items() if table.name not in existing]
+        if missing and len(missing) < len(self._ledgers):
+            self._refuse_lost_ledgers(missing, existing)
+        for name in missing:
+            table = self._ledgers[name]
+            self._engine.rows(table.ddl())
+            # a table without a snapshot has no main that a branch could start from
+            names = ", ".join(column for column, _, _ in table.columns)
+            self._engine.rows(
+                f"insert into {table.relation} select {names} from {table.relation} where false"
+            )
+        for schema in sorted({table.schema for table in self._landed.values()}):
+            there = self._existing(schema)
+            for table in self._landed.values():
+                if table.schema == schema and table.name not in there:
+                    self._engine.rows(table.ddl())
+
+    def _refuse_lost_ledgers(self, missing: Sequence[str], existing: set[str]) -> None:
+        for table in self._ledgers.values():
+            if table.name not in existing:
+                continue
+            if self._engine.rows(f"select 1 from {table.relation} limit 1"):
+                raise ExactlyOnceError(
+                    f"exactly_once: ledger {', '.join(missing)} is missing in schema "
+                    f"{self._schema} while {table.name} has rows: going on would decide "
+                    "documents again. Restore it, or start over with `dbt run-operation "
+                    "reset_state --args '{really: true}'`"
+                )
+
+    @property
+    def _schema(self) -> str:
+        return self._ledgers[RECORD].schema
+
+    def _existing(self, schema: str) -> set[str]:
+        return {str(row[1]) for row in self._engine.rows(f"show tables in {schema}")}
+
+    # ---------------------------------------------------------------- lock
+
+    def _lock(self, run_id: str, clock: datetime, run_timeout: float) -> None:
+        owner = {
+            **ProcessIdentity.own().as_properties(),
+            "run_id": run_id,
+            "locked_at": datetime.now(timezone.utc).isoformat(),
+        }
+        listed = ", ".join(f"'{key}' = {literal(value)}" for key, value in owner.items())
+        for attempt in range(3):
+            try:
+                self._engine.rows(
+                    f"create table {self._schema}.{LOCK} (run_id string) using iceberg "
+                    f"tblproperties ({listed})"
+                )
+                return
+            except Exception as error:
+                holder = self._holder()
+                if holder is None:
+                    if attempt == 2:
+                        raise ExactlyOnceError(
+                            f"exactly_once: the lock cannot be taken: {one_line(error)}"
+                        ) from error
+                    time.sleep(0.2)
+                    continue
+                self._take_over(holder, run_timeout)
+        raise ExactlyOnceError(
+            "exactly_once: another run took the lock over first; start this one again when it ends"
+        )
+
+    def _holder(self) -> dict[str, str] | None:
+        """The properties of the lock, read fresh; None where it is free."""
+        if LOCK not in self._existing(self._schema):
+            return None
+        try:
+            self._engine.rows(f"refresh table {self._schema}.{LOCK}")
+            rows = self._engine.rows(f"show tblproperties {self._schema}.{LOCK}")
+        except Exception:
+            return None
+        return {str(key): str(value) for key, value in rows}
+
+    def _take_over(self, holder: Mapping[str, str], run_timeout: float) -> None:
+        """Bury a lock whose owner is dead, too old or given up; refuse otherwise."""
+        locked_at = datetime.fromisoformat(holder["locked_at"])
+        age = datetime.now(timezone.utc) - locked_at
+        process = ProcessIdentity(
+            holder["host"], holder["boot_id"], holder["pid"], holder["process_started"]
+        )
+        given_up = holder.get("abandoned") == "true"
+        if not (given_up or process.is_known_dead() or age > timedelta(seconds=run_timeout)):
+            raise ExactlyOnceError(
+                f"exactly_once: run {holder['run_id']} is at work since {locked_at:%H:%M:%S} UTC "
+                f"({int(age.total_seconds())} s, process {holder['pid']} on {holder['host']}): "
+                "wait for it to end; if it is gone, `dbt run-operation abandon_run --args "
+                f"'{{run_id: {holder['run_id']}}}'`"
+            )
+        try:
+            self._bury(holder["run_id"])
+        except Exception as error:
+            raise ExactlyOnceError(
+                "exactly_once: another run is taking over from the dead run "
+                f"{holder['run_id']}; start this one again when it ends ({one_line(error)})"
+            ) from error
+
+    def _bury(self, run_id: str) -> None:
+        grave = GRAVE + run_id.replace("-", "_")
+        self._engine.rows(
+            f"alter table {self._schema}.{LOCK} rename to {self._schema}.{grave}"
+        )
+
+    def _release(self, run_id: str) -> None:
+        """Give the lock back, where it is still this run's."""
+        holder = self._holder()
+        if holder is not None and holder.get("run_id") == run_id:
+            self._bury(run_id)
+
+    def abandon(self, graph: Mapping[str, Any], run_id: str) -> str:
+        """Mark the lock of a run as given up, so that the next run takes it over."""
+        self.describe(graph)
+        holder = self._holder()
+        if holder is None or holder.get("run_id") != run_id:
+            found = "no run" if holder is None else f"run {holder['run_id']}"
+            raise ExactlyOnceError(
+                f"exactly_once: {found} holds the lock, not {run_id}: nothing to give up"
+            )
+        self._engine.rows(
+            f"alter table {self._schema}.{LOCK} set tblproperties ('abandoned' = 'true')"
+        )
+        return f"run {run_id} is given up; the next run takes over"
+
+    # ---------------------------------------------------------------- freeze and recover
+
+    def _freeze(self, run_id: str, clock: datetime) -> Run:
+        self._finish_publication()
+        self._drop_dead_branches()
+        starts = self._mains(self._ledgers)
+        last = self._last_record()
+        self._check_ledgers(last, starts)
+        landed = self._mains(self._landed)
+        consumed = dict(last["landed_snapshots"]) if last else {}
+        return Run(
+            run_id=run_id,
+            clock=clock.replace(tzinfo=None),
+            number=(last["run_number"] if last else 0) + 1,
+            schema=self._schema,
+            starts={name: str(snapshot) for name, snapshot in starts.items()},
+            consumed={name: consumed.get(name) for name in self._landed},
+            landed=landed,
+            greatest_received_at=last["greatest_received_at"] if last else None,
+        )
+
+    def _mains(self, tables: Mapping[str, Table]) -> dict[str, str | None]:
+        """Snapshot of main of each table, None where nothing was ever written."""
+        found: dict[str, str | None] = {name: None for name in tables}
+        sql = "\nunion all\n".join(
+            f"select '{name}', cast(snapshot_id as string) from {table.relation}.refs "
+            "where name = 'main'"
+            for name, table in tables.items()
+        )
+        for name, snapshot in self._engine.rows(sql):
+            found[name] = snapshot
+        return found
+
+    def _last_record(self) -> dict[str, Any] | None:
+        record = self._ledgers[RECORD].relation
+        rows = self._engine.rows(
+            f"select run_id, run_number, cast(greatest_received_at as string), "
+            "to_json(landed_snapshots), to_json(ledger_starts), to_json(ledger_publishes) "
+            f"from {record} where run_number = (select max(run_number) from {record})"
+        )
+        if not rows:
+            return None
+        run_id, number, greatest, landed, starts, publishes = rows[0]
+        return {
+            "run_id": run_id,
+            "run_number": int(number),
+            "greatest_received_at": greatest,
+            "landed_snapshots": json.loads(landed or "{}"),
+            "ledger_starts": json.loads(starts or "{}"),
+            "ledger_publishes": json.loads(publishes or "{}"),
+        }
+
+    def _finish_publication(self) -> None:
+        """Move the ledgers that a killed publication has left behind, from the record alone."""
+        last = self._last_record()
+        if last is None:
+            return
+        mains = self._mains(self._ledgers)
+        for name, published in last["ledger_publishes"].items():
+            if name in mains and mains[name] == last["ledger_starts"][name] != published:
+                self._engine.rows(
+                    f"call {self._catalog}.system.set_current_snapshot("
+                    f"'{self._full(self._ledgers[name])}', {published})"
+                )
+        self._drop_branch(branch_of(last["run_id"]))
+
+    def _drop_dead_branches(self) -> None:
+        for name, branch in self._branches():
+            table = self._ledgers[name]
+            self._engine.rows(f"alter table {table.relation} drop branch if exists {branch}")
+
+    def _branches(self) -> list[tuple[str, str]]:
+        """Ledger and name of every branch that a run has left, `published_runs` first."""
+        names = sorted(self._ledgers, key=lambda name: name != RECORD)
+        sql = "\nunion all\n".join(
+            f"select {place} as place, '{name}', name from {self._ledgers[name].relation}.refs "
+            "where name like 'run\\\\_%'"
+            for place, name in enumerate(names)
+        )
+        return [(row[1], row[2]) for row in sorted(self._engine.rows(sql))]
+
+    def _check_ledgers(self, last: dict[str, Any] | None, starts: Mapping[str, str | None]) -> None:
+        if last is None:
+            filled = [
+                table.name
+                for table in self._ledgers.values()
+                if self._engine.rows(f"select 1 from {table.relation} limit 1")
+            ]
+            if filled:
+                raise ExactlyOnceError(
+                    f"exactly_once: {filled[0]} has rows but published_runs has none: the record "
+                    "of what was consumed is lost. Restore it, or start over with `dbt "
+                    "run-operation reset_state --args '{really: true}'`"
+                )
+            return
+        for name, published in last["ledger_publishes"].items():
+            if name not in self._ledgers or starts[name] == published:
+                continue
+            relation = self._ledgers[name].relation
+            rows = self._engine.rows(
+                f"select cast(s.snapshot_id as string), s.summary['{UPKEEP}'] "
+                f"from {relation}.snapshots as s inner join {relation}.history as h "
+                "on s.snapshot_id = h.snapshot_id where h.is_current_ancestor order by "
+                "s.committed_at desc"
+            )
+            ancestors = [row[0] for row in rows]
+            later = rows[: ancestors.index(published)] if published in ancestors else None
+            if later is None or any(upkeep is None for _, upkeep in later):
+                raise ExactlyOnceError(
+                    f"exactly_once: {relation} is not as run {last['run_id']} published it "
+                    f"(snapshot {published}): somebody has changed or restored it. Bring it back "
+                    f"with `call {self._catalog}.system.set_current_snapshot('{relation}', "
+                    f"{published})`, or start over with `dbt run-operation reset_state --args "
+                    "'{really: true}'`"
+                )
+
+    def _full(self, table: Table) -> str:
+        return f"{self._catalog}.{table.relation}"
+
+    # ---------------------------------------------------------------- while it runs
+
+    def guard(self, ledger: str) -> None:
+        """Refuse a write to a ledger outside of a run that holds lock and branch."""
+        run = self.run
+        if run is None:
+            raise ExactlyOnceError(
+                f"exactly_once: {ledger} is written by a whole run only: use `dbt build` or "
+                "`dbt run`"
+            )
+        holder = self._holder()
+        if holder is None or holder.get("run_id") != run.run_id:
+            other = holder["run_id"] if holder else "nobody"
+            raise ExactlyOnceError(
+                f"exactly_once: run {run.run_id} has lost its lock to {other} before it wrote "
+                f"{ledger}: nothing is published; start it again"
+            )
+        branch = self._engine.rows(f"set `{BRANCH_SETTING}`")[0][1]
+        if branch != run.branch:
+            raise ExactlyOnceError(
+                f"exactly_once: the session writes to branch {branch}, not to {run.branch}: "
+                "another client shares this Spark session; give readers a server of their own"
+            )
+
+    def property(self, relation: str, key: str) -> str | None:
+        """A property of a table, None where either does not exist."""
+        try:
+            rows = self._engine.rows(f"show tblproperties {relation}")
+        except Exception:
+            return None
+        return {str(name): str(value) for name, value in rows}.get(key)
+
+    def filter_sql(self, text: str, document: str = "document") -> str:
+        """See dbt_exactly_once.filters.filter_sql."""
+        return filter_sql(text, document)
+
+    def filter_problem(self, text: str, relation: str) -> str | None:
+        """Why Spark cannot use a filter over a relation's columns; None where it can."""
+        try:
+            condition = filter_sql(text)
+            self._engine.rows(f"select 1 from {relation} where (\n{condition}\n) and false")
+        except Exception as error:
+            return one_line(error)
+        return None
+
+    # ---------------------------------------------------------------- publish and end
+
+    def branch_snapshots(self) -> dict[str, str]:
+        """What each ledger publishes: the run's branch, or main where the run wrote nothing."""
+        run = self._open_run()
+        others = {name: table for name, table in self._ledgers.items() if name != RECORD}
+        sql = "\nunion all\n".join(
+            f"select '{name}', cast(snapshot_id as string) from {table.relation}.refs "
+            f"where name = '{run.branch}'"
+            for name, table in others.items()
+        )
+        written = {name: snapshot for name, snapshot in self._engine.rows(sql)}
+        return {name: written.get(name, run.starts[name]) for name in others}
+
+    def publish(self, news: int) -> None:
+        """Make the run's branch the truth, `published_runs` first.
+
+        news: how much the run has found that the last one did not know; where it is 0 and nothing
+        was landed, nothing is published. Raises ExactlyOnceError where the count does not close
+        or where another run has taken over meanwhile.
+        """
+        run = self._open_run()
+        record = self._ledgers[RECORD].relation
+        counts = self._engine.rows(
+            "select taken, decided, waiting, unrouted, rejected, to_json(decided_by_trigger) "
+            f"from {record} where run_number = {run.number}"
+        )[0]
+        self._reset(BRANCH_SETTING)
+        taken, *parts = (int(count) for count in counts[:5])
+        if taken != sum(parts):
+            raise ExactlyOnceError(
+                f"exactly_once: the count does not close: {taken} taken, but decided, waiting, "
+                f"unrouted, rejected are {parts}; nothing is published; please report it"
+            )
+        if not news and run.landed_now() == {k: v for k, v in run.consumed.items() if v}:
+            run.said.append("nothing new, nothing published")
+            return
+        self._check_ground(run)
+        for name in [name for name, branch in self._branches() if branch == run.branch]:
+            self._engine.rows(
+                f"call {self._catalog}.system.fast_forward("
+                f"'{self._full(self._ledgers[name])}', 'main', '{run.branch}')"
+            )
+            run.published = True
+        self._drop_branch(run.branch)
+        self._tag_consumed(run)
+        run.said += _summary(taken, parts, counts[5])
+        removed = self.remove_expired(run.removal_bound) if run.removal_bound else 0
+        if removed:
+            run.said.append(f"{removed} expired history entries removed")
+
+    def _check_ground(self, run: Run) -> None:
+        """Refuse to publish where the run has lost its lock or another has moved a ledger."""
+        holder = self._holder()
+        mains = self._mains(self._ledgers)
+        moved = [name for name, start in run.starts.items() if mains[name] != start]
+        if holder is None or holder.get("run_id") != run.run_id or moved:
+            raise ExactlyOnceError(
+                f"exactly_once: run {run.run_id} lost its "
+                f"{'ground in ' + ', '.join(moved) if moved else 'lock'} to another run and "
+                "publishes nothing; start it again"
+            )
+
+    def _tag_consumed(self, run: Run) -> None:
+        """Keep the consumed snapshot of each landed table from expiring."""
+        for name, snapshot in run.landed.items():
+            if snapshot is not None and snapshot != run.consumed.get(name):
+                self._engine.rows(
+                    f"alter table {self._landed[name].relation} create or replace tag "
+                    f"{CONSUMED_TAG} as of version {snapshot}"
+                )
+
+    def remove_expired(self, bound: str) -> int:
+        """Remove the entries of history that expired before a partition border; returns how many.
+
+        The trigger states that the run has published say so already: a kill in between leaves
+        entries that are known as removed, never the other way round.
+        """
+        relation = self._ledgers["document_history"].relation
+        condition = f"expires_at < timestamp '{bound}'"
+        removed = int(self._engine.rows(f"select count(*) from {relation} where {condition}")[0][0])
+        if removed:
+            self._set(UPKEEP_PROPERTY, "removal")
+            self._engine.rows(f"delete from {relation} where {condition}")
+            self._reset(UPKEEP_PROPERTY)
+        return removed
+
+    def end(self) -> Run | None:
+        """Leave nothing of an unpublished run behind and give the lock back."""
+        run = self.run
+        if run is None:
+            return None
+        self.run = None
+        self._reset(BRANCH_SETTING)
+        if not run.published:
+            self._drop_branch(run.branch)
+        self._release(run.run_id)
+        self._drop_graves(keep=GRAVE + run.run_id.replace("-", "_"))
+        return run
+
+    def _drop_graves(self, keep: str) -> None:
+        """Forget buried locks but the newest: a late release must find its name taken."""
+        for name in self._existing(self._schema):
+            if name.startswith(GRAVE) and name != keep:
+                self._engine.rows(f"drop table if exists {self._schema}.{name}")
+
+    def _drop_branch(self, branch: str, names: Sequence[str] | None = None) -> None:
+        if names is None:
+            names = [name for name, found in self._branches() if found == branch]
+        for name in dict.fromkeys(names):
+            self._engine.rows(
+                f"alter table {self._ledgers[name].relation} drop branch if exists {branch}"
+            )
+
+    def _open_run(self) -> Run:
+        if self.run is None:
+            raise ExactlyOnceError("exactly_once: no run has begun in this command")
+        return self.run
+
+
+def _summary(taken: int, parts: Sequence[int], decided_by_trigger: str | None) -> list[str]:
+    decided, waiting, unrouted, rejected = parts
+    lines = [
+        f"published: {taken} taken, {decided} decided, {waiting} waiting, {unrouted} unrouted, "
+        f"{rejected} rejected"
+    ]
+    for item in json.loads(decided_by_trigger or "[]"):
+        lines.append(f"{item['trigger_name']}: {item['documents']} {item['status']}")
+    return lines
+
+
+def _columns(node: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    return tuple(
+        (name, column["data_type"], " ".join((column.get("description") or "").split()))
+        for name, column in node["columns"].items()
+    )

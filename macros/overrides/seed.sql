@@ -1,0 +1,49 @@
+{% materialization seed, adapter='spark' %}
+    {#- A seed is replaced in one atomic statement, and only where its CSV has changed: the file's
+        checksum is kept with the table, so that a run can tell whether it sees the CSV's version.
+        Every column is text, as it was written. -#}
+    {%- set relation = this.incorporate(type='table') -%}
+    {%- set checksum = model.checksum.checksum -%}
+    {%- set existing = load_cached_relation(this) -%}
+    {%- set loaded = namespace(checksum=none) -%}
+    {%- if existing is not none and not should_full_refresh() -%}
+        {%- for row in run_query('show tblproperties ' ~ relation) if row[0] == 'csv-checksum' -%}
+            {%- set loaded.checksum = row[1] -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {%- set table = load_agate_table() -%}
+    {%- do store_result('agate_table', response='OK', agate_table=table) -%}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {%- if loaded.checksum == checksum -%}
+        {%- call noop_statement('main', 'UNCHANGED', 'UNCHANGED', '0') -%}
+            -- {{ relation }} holds this version of the file already
+        {%- endcall -%}
+    {%- else -%}
+        {%- call statement('main') -%}
+            create or replace table {{ relation }}
+            using iceberg
+            tblproperties ('csv-checksum' = '{{ checksum }}')
+            as
+            select
+                {% for name in table.column_names -%}
+                    cast({{ name }} as string) as {{ name }}{{ ',' if not loop.last }}
+                {% endfor %}
+            from values
+                {% for row in table.rows -%}
+                    ({% for value in row -%}
+                        {{ sql_text(value) }}{{ ', ' if not loop.last }}
+                    {%- endfor %}){{ ',' if not loop.last }}
+                {% else -%}
+                    ({% for name in table.column_names %}null{{ ', ' if not loop.last }}{% endfor %})
+                {% endfor %}
+                as csv ({{ table.column_names | join(', ') }})
+            {{ 'where false' if table.rows | length == 0 }}
+        {%- endcall -%}
+    {%- endif -%}
+
+    {{ run_hooks(post_hooks) }}
+
+    {{ return({'relations': [relation]}) }}
+{% endmaterialization %}

@@ -1,0 +1,30 @@
+{% macro queue_facts() -%}
+    {#- What the SQL of trigger_queue is made of, asked once before it is rendered: whether any
+        trigger has a capacity, whether any takes deliveries that earlier runs have consumed, and
+        the days on which the deliveries that come back were received (so that only those days of
+        the landed table are read), and whether any delivery was landed before. -#}
+    {%- set facts = {
+        'has_capacity': true, 'takes_earlier': true, 'has_repeated': true, 'returning_days': none
+    } -%}
+    {%- if execute and adapter.exactly_once.run -%}
+        {%- set row = run_query(
+            "select coalesce(bool_or(queue_capacity > 0), false), "
+            ~ "coalesce(bool_or(takes_earlier_landings), false) from " ~ ref('current_triggers')
+        ).rows[0] -%}
+        {%- do facts.update({'has_capacity': row[0], 'takes_earlier': row[1]}) -%}
+        {%- set days = run_query(
+            "select distinct cast(to_date(landed_received_at) as string) from "
+            ~ ref('returning_deliveries')
+        ) -%}
+        {%- set repeated = run_query(
+            "select 1 from (select delivery_id from " ~ ref('stg_deliveries')
+            ~ " group by delivery_id having count(*) > 1 union all select earlier.delivery_id from "
+            ~ "(select delivery_id from " ~ landed_before('deliveries') ~ ") as earlier left semi "
+            ~ "join " ~ ref('stg_deliveries') ~ " as landed on earlier.delivery_id = "
+            ~ "landed.delivery_id) limit 1"
+        ) -%}
+        {%- do facts.update({'has_repeated': repeated.rows | length > 0}) -%}
+        {%- do facts.update({'returning_days': days.columns[0].values() | list | sort}) -%}
+    {%- endif -%}
+    {{ return(facts) }}
+{%- endmacro %}

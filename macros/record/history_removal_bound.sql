@@ -1,0 +1,29 @@
+{% macro history_removal_bound() -%}
+    {#- Up to which expiry this run has history removed, as a literal at a partition border (a
+        delete that covers whole partitions changes metadata only). It follows event time, so that
+        an old feed can be replayed, and keeps what an undecided delivery may need. -#}
+    {%- set skew = var('clock_skew_tolerance_ms') -%}
+    {%- set unit = 'day' if var('history_partition') == 'days' else 'hour' -%}
+    {%- set bound = none -%}
+    {%- if execute and adapter.exactly_once.run -%}
+        {%- if adapter.exactly_once.run.removal_bound is none -%}
+            {%- set row = run_query(
+                "with latest as (select "
+                ~ plus_ms(event_time_now(), -(skew + var('allowed_lateness_ms'))) ~ " as bound), "
+                ~ "undecided as (select min(received_at) as oldest from ("
+                ~ "select received_at from " ~ ref('decisions') ~ " where not is_decided "
+                ~ "union all select received_at from " ~ ref('trigger_queue')
+                ~ " where place = 'WAITING' union all select w.received_at from "
+                ~ last_published('waiting_deliveries') ~ " as w left semi join "
+                ~ "(select trigger_name from " ~ ref('current_triggers')
+                ~ " where not takes_documents) as t on w.trigger_name = t.trigger_name)) "
+                ~ "select cast(date_trunc('" ~ unit ~ "', least(latest.bound, greatest("
+                ~ plus_ms('undecided.oldest', -skew) ~ ", latest.bound - interval "
+                ~ var('removal_hold_days') ~ " days))) as string) from latest cross join undecided"
+            ).rows[0] -%}
+            {%- do adapter.exactly_once.run.bind_removal(row[0]) -%}
+        {%- endif -%}
+        {%- set bound = adapter.exactly_once.run.removal_bound -%}
+    {%- endif -%}
+    {{ "timestamp '" ~ bound ~ "'" if bound else "timestamp '0001-01-01 00:00:00'" }}
+{%- endmacro %}

@@ -1,0 +1,13 @@
+{% macro last_published(ledger) -%}
+    {#- The state as the last run published it: the one way in which a stage reads a ledger that
+        stands to its right. The literal snapshot keeps what this run writes out of sight. -#}
+    {%- set node = (graph.nodes.values() | selectattr('name', 'equalto', ledger)
+        | selectattr('resource_type', 'equalto', 'model') | list | first) if execute -%}
+    {%- set run = adapter.exactly_once.run if execute else none -%}
+    {%- if node -%}
+        {{ node.schema }}.{{ node.alias }}
+        {%- if run is not none %} version as of {{ run.starts[ledger] }}{%- endif -%}
+    {%- else -%}
+        {{ target.schema }}.{{ ledger }}
+    {%- endif -%}
+{%- endmacro %}

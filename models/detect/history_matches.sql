@@ -1,0 +1,131 @@
+{%- set skew = var('clock_skew_tolerance_ms') -%}
+with
+
+keys as (
+
+    select distinct
+        trigger_name,
+        key_hash,
+        key_check
+    from {{ ref('trigger_queue') }}
+    where place = 'QUEUED' and uses_history
+
+),
+
+live_history as (
+
+    select
+        key_hash,
+        key_check,
+        processing_status,
+        started_at,
+        expires_at,
+        delivery_id
+    from {{ last_published('document_history') }}
+    where expires_at > {{ plus_ms(oldest_in_queue(), -skew) }}
+
+),
+
+-- two hashes of trigger and key together name both, so neither text is read
+entries_of_history as (
+
+    select /*+ broadcast(keys) */
+        keys.trigger_name,
+        keys.key_hash,
+        keys.key_check,
+        live_history.delivery_id,
+        live_history.started_at,
+        {{ plus_ms('live_history.expires_at', skew) }} as live_until,
+        live_history.processing_status = 'completed' as is_completed,
+        false as makes_copies_wait
+    from live_history
+    inner join keys
+        on
+            live_history.key_hash = keys.key_hash
+            and live_history.key_check = keys.key_check
+
+),
+
+documents_in_execution as (
+
+    select documents.*
+    from {{ ref('documents_in_execution') }} as documents
+    left semi join keys
+        on
+            documents.trigger_name = keys.trigger_name
+            and documents.key_hash = keys.key_hash
+            and documents.key_check = keys.key_check
+
+),
+
+-- an unfinished document stays known whatever became of its entries
+entries_of_documents as (
+
+    select
+        trigger_name,
+        key_hash,
+        key_check,
+        delivery_id,
+        started_at,
+        if(
+            ended_by is null or ended_by = 'INTERRUPTED',
+            {{ forever() }},
+            {{ plus_ms('expires_at', skew) }}
+        ) as live_until,
+        false as is_completed,
+        makes_copies_wait
+    from documents_in_execution
+
+),
+
+entries_completed_now as (
+
+    select
+        trigger_name,
+        key_hash,
+        key_check,
+        delivery_id,
+        started_at,
+        {{ plus_ms('expires_at', skew) }} as live_until,
+        true as is_completed,
+        false as makes_copies_wait
+    from documents_in_execution
+    where is_completed
+
+),
+
+entries as (
+
+    select * from entries_of_history
+    union all
+    select * from entries_of_documents
+    union all
+    select * from entries_completed_now
+
+),
+
+final as (
+
+    select
+        trigger_name,
+        key_hash,
+        key_check,
+        max(if(is_completed, live_until, null)) as completed_until,
+        max(if(not is_completed, live_until, null)) as processing_until,
+        max(if(makes_copies_wait, live_until, null)) as waits_until,
+        max_by(delivery_id, if(makes_copies_wait, started_at, null)) as waits_for_delivery_id,
+        sort_array(
+            collect_set(named_struct(
+                'started_at', started_at,
+                'live_until', live_until,
+                'delivery_id', delivery_id
+            )),
+            false
+        ) as entries,
+        '{{ invocation_id }}' as for_run_id
+    from entries
+    group by trigger_name, key_hash, key_check
+
+)
+
+select * from final

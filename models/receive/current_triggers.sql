@@ -1,0 +1,123 @@
+with
+
+settings as (
+
+    select * from {{ ref('trigger_settings') }}
+
+),
+
+states as (
+
+    select * from {{ last_published('trigger_states') }}
+
+),
+
+commands as (
+
+    select
+        trigger_name,
+        command as event,
+        'OPERATOR' as cause,
+        issued_at as happened_at,
+        issued_by as caused_by,
+        reason,
+        struct(issued_at as at, command_id as id) as place
+    from {{ ref('stg_trigger_commands') }}
+    where command in ('SUSPEND', 'RESUME')
+
+),
+
+retry_failures as (
+
+    select
+        trigger_name,
+        'SUSPEND' as event,
+        'RETRY_FAILURE' as cause,
+        last_event_at as happened_at,
+        delivery_id as caused_by,
+        last_message as reason,
+        struct(last_event_at as at, delivery_id as id) as place
+    from {{ ref('documents_in_execution') }}
+    where is_retry_failure
+
+),
+
+events as (
+
+    select * from commands
+    union all
+    select * from retry_failures
+
+),
+
+last_events as (
+
+    select
+        trigger_name,
+        max_by(struct(event, cause, happened_at, caused_by, reason), place) as last_event,
+        max(if(event = 'RESUME', happened_at, null)) as resumed_at
+    from events
+    group by trigger_name
+
+),
+
+known as (
+
+    select
+        settings.*,
+        states.trigger_name is null as is_first_seen,
+        states.history_removed_until,
+        states.known_since_run_id,
+        last_events.last_event,
+        last_events.resumed_at,
+        case
+            when states.trigger_name is null then settings.start_from
+            else states.takes_from
+        end as takes_from,
+        -- history that can be read again lifts the suspension it has caused
+        coalesce(states.is_suspended, false)
+        and not (
+            states.suspended_cause = 'HISTORY_ERROR' and not {{ var('history_unavailable') }}
+        ) as was_suspended,
+        coalesce(states.is_suspended, false) as was_published_suspended,
+        states.suspended_cause,
+        states.suspended_since,
+        states.suspended_by,
+        states.suspended_reason
+    from settings
+    left join states on settings.trigger_name = states.trigger_name
+    left join last_events on settings.trigger_name = last_events.trigger_name
+
+),
+
+with_state as (
+
+    select
+        * except (suspended_cause, suspended_since, suspended_by, suspended_reason),
+        case
+            when last_event.event is null then was_suspended
+            else last_event.event = 'SUSPEND'
+        end as is_suspended,
+        coalesce(last_event.cause, suspended_cause) as suspended_cause,
+        coalesce(last_event.happened_at, suspended_since) as suspended_since,
+        coalesce(last_event.caused_by, suspended_by) as suspended_by,
+        coalesce(last_event.reason, suspended_reason) as suspended_reason
+    from known
+
+),
+
+final as (
+
+    select
+        *,
+        enabled and is_in_seed and not is_suspended as takes_documents,
+        is_first_seen
+        and takes_from is not null
+        and {{ adapter.exactly_once.run.number if execute and adapter.exactly_once.run else 1 }} > 1
+            as takes_earlier_landings,
+        '{{ invocation_id }}' as for_run_id
+    from with_state
+
+)
+
+select * from final

@@ -1,0 +1,109 @@
+with
+
+open_documents as (
+
+    select * from {{ last_published('open_documents') }}
+
+),
+
+settings as (
+
+    select * from {{ ref('trigger_settings') }}
+
+),
+
+executions as (
+
+    select
+        *,
+        struct(
+            coalesce(recorded_at, ended_at, started_at) as at,
+            event != 'STARTED' as is_end
+        ) as spoken
+    from {{ ref('stg_trigger_executions') }}
+
+),
+
+told as (
+
+    select
+        executions.delivery_id,
+        executions.trigger_name,
+        max_by(executions.event, executions.spoken) as last_event,
+        max(executions.spoken.at) as last_event_at,
+        max(executions.attempt) as attempts,
+        max_by(executions.message, executions.spoken) as last_message,
+        max(
+            case
+                when executions.event = 'STARTED'
+                    then greatest(executions.started_at, executions.recorded_at)
+            end
+        ) as last_started_at,
+        bool_or(executions.event = 'SUCCESS') as has_succeeded,
+        bool_or(executions.event = 'ERROR') as has_failed,
+        bool_or(
+            executions.event = 'TRANSIENT_ERROR'
+            and executions.attempt > settings.max_retry_attempts
+        ) as is_out_of_retries
+    from executions
+    inner join settings on executions.trigger_name = settings.trigger_name
+    group by executions.delivery_id, executions.trigger_name
+
+),
+
+brought_up_to_date as (
+
+    select
+        open_documents.* except (
+            begun, attempts, last_event, last_event_at, last_started_at, last_message
+        ),
+        settings.processing_mode,
+        settings.on_retry_failure,
+        open_documents.begun or told.delivery_id is not null as begun,
+        coalesce(told.attempts, open_documents.attempts) as attempts,
+        coalesce(told.last_event, open_documents.last_event) as last_event,
+        coalesce(told.last_event_at, open_documents.last_event_at) as last_event_at,
+        greatest(told.last_started_at, open_documents.last_started_at) as last_started_at,
+        coalesce(told.last_message, open_documents.last_message) as last_message,
+        told.delivery_id is not null as has_news,
+        coalesce(told.is_out_of_retries, false) as is_out_of_retries,
+        case
+            when told.has_succeeded then 'SUCCESS'
+            when told.has_failed then 'ERROR'
+            when told.is_out_of_retries and settings.on_retry_failure = 'throw'
+                then 'RETRIES_EXHAUSTED'
+            when
+                coalesce(told.last_event, open_documents.last_event) = 'STARTED'
+                and {{ plus_ms(
+                    'greatest(told.last_started_at, open_documents.last_started_at)',
+                    'settings.execution_timeout_ms',
+                ) }} <= {{ run_clock() }}
+                then if(open_documents.guaranteed, 'INTERRUPTED', 'LOST')
+        end as ended_by
+    from open_documents
+    inner join settings on open_documents.trigger_name = settings.trigger_name
+    left join told
+        on
+            open_documents.delivery_id = told.delivery_id
+            and open_documents.trigger_name = told.trigger_name
+
+),
+
+final as (
+
+    select
+        *,
+        -- the copies of a document wait for it while they could not be told anything better
+        ended_by is null and (not begun or processing_mode = 'serial') as makes_copies_wait,
+        coalesce(ended_by in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED'), false) as is_completed,
+        ended_by is null
+        and has_news
+        and on_retry_failure = 'suspend'
+        and is_out_of_retries
+        and last_event = 'TRANSIENT_ERROR' as is_retry_failure,
+        '{{ invocation_id }}' as for_run_id
+    from brought_up_to_date
+
+)
+
+select * from final

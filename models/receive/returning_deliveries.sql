@@ -1,0 +1,89 @@
+{#- Deliveries that come to the queue again: those that wait, documents that come back as a
+    recovery, and resubmissions. -#}
+with
+
+current_triggers as (
+
+    select * from {{ ref('current_triggers') }}
+
+),
+
+waiting as (
+
+    select
+        waiting_deliveries.delivery_id,
+        waiting_deliveries.trigger_name,
+        waiting_deliveries.landed_delivery_id,
+        waiting_deliveries.landed_received_at,
+        waiting_deliveries.received_at,
+        waiting_deliveries.redelivery_count,
+        waiting_deliveries.origin,
+        waiting_deliveries.recoveries,
+        waiting_deliveries.resubmission_id,
+        waiting_deliveries.examined,
+        waiting_deliveries.waiting_since,
+        waiting_deliveries.reason as was_waiting_for,
+        true as had_waited
+    from {{ last_published('waiting_deliveries') }} as waiting_deliveries
+    inner join current_triggers
+        on waiting_deliveries.trigger_name = current_triggers.trigger_name
+    where current_triggers.takes_documents
+
+),
+
+recoveries as (
+
+    select
+        concat(landed_delivery_id, '/recovery-', recoveries + 1) as delivery_id,
+        trigger_name,
+        landed_delivery_id,
+        landed_received_at,
+        received_at,
+        if(redelivery_count >= 0, redelivery_count + 1, redelivery_count) as redelivery_count,
+        'RECOVERY' as origin,
+        recoveries + 1 as recoveries,
+        resubmission_id,
+        true as examined,
+        cast(null as timestamp) as waiting_since,
+        cast(null as string) as was_waiting_for,
+        false as had_waited
+    from {{ ref('documents_in_execution') }}
+    where ended_by = 'INTERRUPTED'
+
+),
+
+resubmissions as (
+
+    select
+        delivery_id,
+        trigger_name,
+        landed_delivery_id,
+        landed_received_at,
+        received_at,
+        redelivery_count,
+        'RESUBMISSION' as origin,
+        recoveries,
+        resubmission_id,
+        true as examined,
+        cast(null as timestamp) as waiting_since,
+        cast(null as string) as was_waiting_for,
+        false as had_waited
+    from {{ ref('resubmission_requests') }}
+    where is_accepted
+
+),
+
+final as (
+
+    select * from waiting
+    union all
+    select * from recoveries
+    union all
+    select * from resubmissions
+
+)
+
+select
+    *,
+    '{{ invocation_id }}' as for_run_id
+from final

@@ -1,0 +1,1 @@
+select * from {{ landed_since_last_run('rejected_landings') }}

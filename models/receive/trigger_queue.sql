@@ -1,0 +1,460 @@
+{%- set facts = queue_facts() -%}
+with
+
+current_triggers as (
+
+    select * from {{ ref('current_triggers') }}
+
+),
+
+conditions as (
+
+    select
+        trigger_name,
+        cast(position as int) as position,
+        condition_name,
+        document_type,
+        nullif(trim(service), '') as service
+    from {{ ref('trigger_conditions') }}
+
+),
+
+transports as (
+
+    select
+        transport,
+        api as transport_api,
+        cast(counts_deliveries as boolean) as counts_deliveries,
+        cast(first_delivery_count as int) as first_delivery_count
+    from {{ ref('transports') }}
+
+),
+
+-- ---- what has landed since the last run, checked against the contract
+
+landed as (
+
+    select
+        stg_deliveries.*,
+        transports.transport_api
+    from {{ ref('stg_deliveries') }} as stg_deliveries
+    left join transports on stg_deliveries.transport = transports.transport
+
+),
+
+checked as (
+
+    select
+        *,
+        {{ contract_breach('transport_api is not null') }} as breach
+    from landed
+
+),
+
+{% if facts.has_repeated -%}
+landed_earlier as (
+
+    select
+        earlier.delivery_id,
+        min_by(earlier.content, struct(earlier.landed_at, earlier.landed_file)) as content
+    from (
+        select
+            *,
+            {{ delivery_content() }} as content,
+            {{ contract_breach('transport_api is not null') }} as breach
+        from (
+            select
+                deliveries.*,
+                transports.transport_api
+            from (
+                select
+                    *,
+                    _file as landed_file
+                from {{ landed_before('deliveries') }}
+            ) as deliveries
+            left join transports on deliveries.transport = transports.transport
+        )
+    ) as earlier
+    left semi join landed on earlier.delivery_id = landed.delivery_id
+    where earlier.breach is null
+    group by earlier.delivery_id
+
+),
+
+with_content as (
+
+    select
+        *,
+        {{ delivery_content() }} as content
+    from checked
+
+),
+
+ranked as (
+
+    select
+        *,
+        row_number() over first_landed as arrival,
+        first(content) over first_landed as first_content
+    from with_content
+    window first_landed as (
+        partition by delivery_id, breach is null
+        order by landed_at, landed_file, landed_position
+    )
+
+),
+
+judged as (
+
+    select
+        ranked.* except (arrival, first_content, content, breach),
+        case
+            when ranked.breach is not null then ranked.breach
+            when landed_earlier.content is not null or ranked.arrival > 1
+                then if(
+                    coalesce(landed_earlier.content, ranked.first_content) = ranked.content,
+                    'REPEATED',
+                    'CONFLICTING'
+                )
+        end as rejected_because
+    from ranked
+    left join landed_earlier on ranked.delivery_id = landed_earlier.delivery_id
+
+),
+{%- else -%}
+judged as (
+
+    select
+        * except (breach),
+        breach as rejected_because
+    from checked
+
+),
+{%- endif %}
+
+-- ---- where it goes: to each trigger that subscribes to its type, or to its destination
+
+subscriptions as (
+
+    select distinct
+        conditions.document_type as subscribed_type,
+        current_triggers.api as subscribed_api,
+        conditions.trigger_name as subscriber
+    from conditions
+    inner join current_triggers on conditions.trigger_name = current_triggers.trigger_name
+    where current_triggers.is_in_seed
+
+),
+
+subscribed as (
+
+    select
+        judged.*,
+        subscriptions.subscriber as trigger_name
+    from judged
+    left join subscriptions
+        on
+            judged.rejected_because is null
+            and judged.destination is null
+            and judged.document_type = subscriptions.subscribed_type
+            and judged.transport_api = subscriptions.subscribed_api
+
+),
+
+arrived as (
+
+    select
+        subscribed.* except (trigger_name),
+        coalesce(subscribed.trigger_name, destinations.trigger_name) as trigger_name,
+        case
+            when subscribed.rejected_because is not null then 'REJECTED'
+            when coalesce(subscribed.trigger_name, destinations.trigger_name) is null
+                then 'UNROUTED'
+            when subscribed.received_at < coalesce(all_triggers.takes_from, subscribed.received_at)
+                then 'NOT_TAKEN'
+        end as left_out,
+        subscribed.delivery_id as landed_delivery_id,
+        subscribed.received_at as landed_received_at,
+        'LANDED' as origin,
+        0 as recoveries,
+        cast(null as string) as resubmission_id,
+        false as examined,
+        cast(null as timestamp) as waiting_since,
+        false as had_waited
+    from subscribed
+    left join current_triggers as destinations
+        on
+            subscribed.rejected_because is null
+            and subscribed.destination = destinations.trigger_name
+    left join current_triggers as all_triggers
+        on coalesce(subscribed.trigger_name, destinations.trigger_name) = all_triggers.trigger_name
+
+),
+
+{% if facts.takes_earlier -%}
+-- ---- what earlier runs have consumed, for a trigger that was added with a start_from
+
+consumed_landings as (
+
+    select
+        deliveries.*,
+        transports.transport_api
+    from (
+        select
+            *,
+            _file as landed_file,
+            _pos as landed_position
+        from {{ landed_before('deliveries') }}
+    ) as deliveries
+    left join transports on deliveries.transport = transports.transport
+
+),
+
+consumed_deliveries as (
+
+    select * except (arrival)
+    from (
+        select
+            *,
+            row_number() over (
+                partition by delivery_id order by landed_at, landed_file, landed_position
+            ) as arrival
+        from consumed_landings
+        where {{ contract_breach('transport_api is not null') }} is null
+    )
+    where arrival = 1
+
+),
+
+taken_late as (
+
+    select
+        consumed_deliveries.*,
+        cast(null as string) as rejected_because,
+        current_triggers.trigger_name,
+        cast(null as string) as left_out,
+        consumed_deliveries.delivery_id as landed_delivery_id,
+        consumed_deliveries.received_at as landed_received_at,
+        'LANDED' as origin,
+        0 as recoveries,
+        cast(null as string) as resubmission_id,
+        false as examined,
+        cast(null as timestamp) as waiting_since,
+        false as had_waited
+    from consumed_deliveries
+    inner join current_triggers
+        on
+            current_triggers.takes_earlier_landings
+            and consumed_deliveries.received_at >= current_triggers.takes_from
+    left join subscriptions
+        on
+            current_triggers.trigger_name = subscriptions.subscriber
+            and consumed_deliveries.document_type = subscriptions.subscribed_type
+            and consumed_deliveries.transport_api = subscriptions.subscribed_api
+    where
+        consumed_deliveries.destination = current_triggers.trigger_name
+        or (
+            consumed_deliveries.destination is null and subscriptions.subscriber is not null
+        )
+
+),
+{%- endif %}
+
+-- ---- what comes again
+
+edited as (
+
+    select
+        resubmission_id,
+        min_by(document, struct(_file, _pos)) as document
+    from {{ landed_before('resubmissions', until='landed') }}
+    group by resubmission_id
+
+),
+
+returning as (
+
+    select
+        deliveries.* except (delivery_id, received_at, redelivery_count, document),
+        coalesce(edited.document, deliveries.document) as document,
+        returning_deliveries.delivery_id,
+        returning_deliveries.received_at,
+        returning_deliveries.redelivery_count,
+        returning_deliveries.trigger_name,
+        returning_deliveries.landed_delivery_id,
+        returning_deliveries.landed_received_at,
+        returning_deliveries.origin,
+        returning_deliveries.recoveries,
+        returning_deliveries.resubmission_id,
+        returning_deliveries.examined,
+        returning_deliveries.waiting_since,
+        returning_deliveries.had_waited,
+        row_number() over (
+            partition by returning_deliveries.delivery_id, returning_deliveries.trigger_name
+            order by deliveries.landed_at, deliveries.landed_file, deliveries.landed_position
+        ) as arrival
+    from (
+        select
+            *,
+            _file as landed_file,
+            _pos as landed_position
+        from {{ landed_before('deliveries', until='landed') }}
+    ) as deliveries
+    inner join {{ ref('returning_deliveries') }} as returning_deliveries
+        on
+            deliveries.delivery_id = returning_deliveries.landed_delivery_id
+            and deliveries.received_at = returning_deliveries.landed_received_at
+    left join edited on returning_deliveries.resubmission_id = edited.resubmission_id
+    where {{ on_days('deliveries.received_at', facts.returning_days) }}
+
+),
+
+in_queue as (
+
+    {% set delivery_columns = [
+        'delivery_id', 'trigger_name', 'landed_delivery_id', 'landed_received_at', 'received_at',
+        'landed_at', 'transport', 'document_type', 'destination', 'guaranteed', 'uuid',
+        'track_id', 'event_id', 'redelivery_count', 'errors_to', 'document', 'origin',
+        'recoveries', 'resubmission_id', 'examined', 'waiting_since', 'had_waited',
+    ] | join(', ') -%}
+    select
+        {{ delivery_columns }},
+        landed_file,
+        landed_position,
+        left_out,
+        rejected_because
+    from arrived
+    {% if facts.takes_earlier -%}
+    union all
+    select
+        {{ delivery_columns }},
+        landed_file,
+        landed_position,
+        left_out,
+        rejected_because
+    from taken_late
+    {% endif -%}
+    union all
+    select
+        {{ delivery_columns }},
+        landed_file,
+        landed_position,
+        null as left_out,
+        null as rejected_because
+    from returning
+    where arrival = 1
+
+),
+
+-- ---- the condition, and the facts that detection asks for; the document stays behind
+
+matched as (
+
+    select
+        * except (document),
+        if(left_out is null, {{ first_matching_condition() }}, null) as condition_position,
+        if(left_out is null, sha2(document, 256), null) as document_hash,
+        if(left_out = 'REJECTED', {{ delivery_as_json() }}, null) as raw_text
+    from in_queue
+
+),
+
+with_settings as (
+
+    select
+        matched.*,
+        conditions.condition_name,
+        conditions.service,
+        current_triggers.trigger_id,
+        current_triggers.takes_documents,
+        current_triggers.enabled and current_triggers.is_in_seed as is_enabled,
+        current_triggers.queue_capacity,
+        current_triggers.processing_mode,
+        current_triggers.detect_duplicates,
+        current_triggers.use_history,
+        current_triggers.history_time_to_live_ms,
+        current_triggers.resolver,
+        current_triggers.suspends_on_error,
+        current_triggers.history_removed_until,
+        transports.transport_api,
+        matched.guaranteed
+        and (
+            transports.transport_api != 'JMS'
+            or current_triggers.acknowledgement_mode in ('CLIENT_ACKNOWLEDGE', 'TRANSACTED')
+        ) as is_eligible,
+        case
+            when not transports.counts_deliveries then 'UNDEFINED'
+            when matched.redelivery_count is null or matched.redelivery_count < 0 then 'UNDEFINED'
+            when matched.redelivery_count <= transports.first_delivery_count then 'FIRST'
+            else 'REDELIVERED'
+        end as redelivery,
+        {{ document_key('matched', 'transports.transport_api') }} as document_key,
+        {{ key_source('matched', 'transports.transport_api') }} as key_source
+    from matched
+    left join transports on matched.transport = transports.transport
+    left join current_triggers on matched.trigger_name = current_triggers.trigger_name
+    left join conditions
+        on
+            matched.trigger_name = conditions.trigger_name
+            and matched.condition_position = conditions.position
+
+),
+
+keyed as (
+
+    select
+        *,
+        case
+            when document_key is null then 'MISSING'
+            when char_length(document_key) > 96 then 'TOO_LONG'
+            else 'USABLE'
+        end as key_state
+    from with_settings
+
+),
+
+placed as (
+
+    select
+        *,
+        coalesce(is_eligible and detect_duplicates and use_history and key_state = 'USABLE', false)
+            as uses_history,
+        {% if facts.has_capacity -%}
+        row_number() over (
+            partition by
+                trigger_name, coalesce(takes_documents, false) and left_out is null and not examined
+            order by received_at, delivery_id
+        ) as queue_number
+        {%- else -%}
+        0 as queue_number
+        {%- endif %}
+    from keyed
+
+),
+
+final as (
+
+    select
+        * except (takes_documents, is_enabled, queue_number, left_out),
+        case
+            when left_out is not null then left_out
+            when not takes_documents then 'WAITING'
+            when queue_capacity > 0 and not examined and queue_number > queue_capacity
+                then 'WAITING'
+            else 'QUEUED'
+        end as place,
+        case
+            when left_out is not null then null
+            when not is_enabled then 'DISABLED'
+            when not takes_documents then 'SUSPENDED'
+            when queue_capacity > 0 and not examined and queue_number > queue_capacity
+                then 'QUEUE_CAPACITY'
+        end as waiting_reason,
+        if(uses_history, {{ key_hash('trigger_id', 'document_key') }}, null) as key_hash,
+        if(uses_history, {{ key_hash('trigger_id', 'document_key', 2) }}, null) as key_check,
+        '{{ invocation_id }}' as for_run_id
+    from placed
+
+)
+
+select * from final

@@ -1,0 +1,53 @@
+{{ config(materialized='ledger', partitioned_by=var('history_partition') ~ '(expires_at)') }}
+with
+
+started as (
+
+    select
+        trigger_id,
+        trigger_name,
+        document_key,
+        processing_status,
+        started_at,
+        expires_at,
+        delivery_id,
+        key_hash,
+        key_check
+    from {{ ref('decisions') }}
+    -- where there is nothing to run, being decided completes the document
+    lateral view explode(
+        if(service is null, array('processing', 'completed'), array('processing'))
+    ) as processing_status
+    where adds_to_history
+
+),
+
+ended as (
+
+    select
+        base64(unhex(sha1(trigger_name))) as trigger_id,
+        trigger_name,
+        document_key,
+        'completed' as processing_status,
+        started_at,
+        expires_at,
+        delivery_id,
+        key_hash,
+        key_check
+    from {{ ref('documents_in_execution') }}
+    where is_completed and key_hash is not null
+
+),
+
+final as (
+
+    select * from started
+    union all
+    select * from ended
+
+)
+
+select
+    *,
+    '{{ invocation_id }}' as run_id
+from final

@@ -1,0 +1,86 @@
+{{
+    config(
+        materialized='ledger',
+        post_hook="{{ publish_run() }}",
+    )
+}}
+-- depends_on: {{ ref('current_triggers') }}
+-- depends_on: {{ ref('documents_in_execution') }}
+-- depends_on: {{ ref('document_history') }}
+-- depends_on: {{ ref('document_status') }}
+-- depends_on: {{ ref('open_documents') }}
+-- depends_on: {{ ref('waiting_deliveries') }}
+-- depends_on: {{ ref('trigger_states') }}
+-- depends_on: {{ ref('journal_entries') }}
+-- depends_on: {{ ref('rejected_deliveries') }}
+{%- set run = adapter.exactly_once.run if execute else none %}
+with
+
+taken as (
+
+    select
+        count_if(place = 'QUEUED') as queued,
+        count_if(place = 'WAITING') as not_examined,
+        count_if(place in ('UNROUTED', 'NOT_TAKEN')) as unrouted,
+        count_if(place = 'REJECTED') as rejected,
+        count(*) as taken,
+        {{ greatest_received_at() }} as greatest_received_at,
+        {{ event_time_now() }} as event_time
+    from {{ ref('trigger_queue') }}
+
+),
+
+decided as (
+
+    select
+        count_if(is_decided) as decided,
+        count_if(not is_decided) as undecided
+    from {{ ref('decisions') }}
+
+),
+
+by_status as (
+
+    select
+        collect_list(
+            named_struct('trigger_name', trigger_name, 'status', status, 'documents', documents)
+        ) as decided_by_trigger
+    from (
+        select
+            trigger_name,
+            status,
+            count(*) as documents
+        from {{ ref('decisions') }}
+        where is_decided
+        group by trigger_name, status
+        order by trigger_name, status
+    )
+
+),
+
+final as (
+
+    select
+        '{{ invocation_id }}' as run_id,
+        {{ run.number if run else 0 }} as run_number,
+        {{ run_clock() }} as started_at,
+        current_timestamp() as published_at,
+        taken.event_time,
+        taken.greatest_received_at,
+        taken.taken,
+        decided.decided,
+        decided.undecided + taken.not_examined as waiting,
+        taken.unrouted,
+        taken.rejected,
+        by_status.decided_by_trigger,
+        {{ history_removal_bound() }} as history_removed_before,
+        {{ sql_map(run.landed_now() if run else {}) }} as landed_snapshots,
+        {{ sql_map(run.starts if run else {}) }} as ledger_starts,
+        {{ sql_map(adapter.exactly_once.branch_snapshots() if run else {}) }} as ledger_publishes
+    from taken
+    cross join decided
+    cross join by_status
+
+)
+
+select * from final

@@ -1,0 +1,64 @@
+-- depends_on: {{ ref('current_triggers') }}
+{{
+    config(
+        materialized='ledger',
+        partitioned_by='trigger_name',
+        delete_where="{{ of_taking_triggers() }}",
+    )
+}}
+with
+
+undecided as (
+
+    select
+        delivery_id,
+        trigger_name,
+        landed_delivery_id,
+        landed_received_at,
+        received_at,
+        redelivery_count,
+        origin,
+        recoveries,
+        resubmission_id,
+        true as examined,
+        waiting_since,
+        waiting_reason as reason,
+        blocked_by_delivery_id
+    from {{ ref('decisions') }}
+    where not is_decided
+
+),
+
+not_taken as (
+
+    select
+        delivery_id,
+        trigger_name,
+        landed_delivery_id,
+        landed_received_at,
+        received_at,
+        redelivery_count,
+        origin,
+        recoveries,
+        resubmission_id,
+        examined,
+        waiting_since,
+        waiting_reason as reason,
+        cast(null as string) as blocked_by_delivery_id
+    from {{ ref('trigger_queue') }}
+    where place = 'WAITING'
+
+),
+
+final as (
+
+    select * from undecided
+    union all
+    select * from not_taken
+
+)
+
+select
+    * except (waiting_since),
+    coalesce(waiting_since, {{ run_clock() }}) as waiting_since
+from final

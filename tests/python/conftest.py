@@ -1,0 +1,54 @@
+"""What the tests share: one Spark session on a lake of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_exactly_once.session import Project, find_project, open_session, read_credentials
+
+PROJECT_FOLDER = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="session")
+def profiles_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a profiles.yml that is the project's example."""
+    folder = tmp_path_factory.mktemp("profiles")
+    shutil.copy(PROJECT_FOLDER / "profiles.example.yml", folder / "profiles.yml")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The place of the shared session's lake."""
+    folder = tmp_path_factory.mktemp("lake")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EXACTLY_ONCE_LAKE", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def spark(profiles_dir: Path, lake: Path) -> Iterator[SparkSession]:
+    """One session for all tests, as the profile describes it."""
+    assert os.environ["EXACTLY_ONCE_LAKE"] == str(lake)
+    session = open_session(read_credentials(find_project(PROJECT_FOLDER), profiles_dir))
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def project() -> Project:
+    """The project, with a landing schema that no other test has."""
+    return Project(PROJECT_FOLDER, {"landing_schema": f"landing_{uuid4().hex[:12]}"})
+
+
+@pytest.fixture
+def rows(spark: SparkSession) -> Callable[[str], list[tuple[object, ...]]]:
+    """Runs a query and gives plain tuples."""
+    return lambda sql: [tuple(row) for row in spark.sql(sql).collect()]
