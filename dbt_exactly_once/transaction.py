@@ -15,7 +15,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -32,6 +33,9 @@ UPKEEP_PROPERTY = f"spark.sql.iceberg.snapshot-property.{UPKEEP}"
 RUN_ID_PROPERTY = "spark.sql.iceberg.snapshot-property.run-id"
 BRANCH_SETTING = "spark.wap.branch"
 CONSUMED_TAG = "exactly_once_consumed"
+
+
+_making = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -105,9 +109,6 @@ def branch_of(run_id: str) -> str:
 class Transactions:
     """What the macros call as `adapter.exactly_once`; one for each dbt process."""
 
-    _instances: dict[int, Transactions] = {}
-    _guard = threading.Lock()
-
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._ledgers: dict[str, Table] = {}
@@ -119,11 +120,10 @@ class Transactions:
     @classmethod
     def of_adapter(cls, adapter: Any) -> Transactions:
         """The object that belongs to an adapter, made at its first use."""
-        with cls._guard:
-            found = cls._instances.get(id(adapter))
-            if found is None:
-                found = cls._instances[id(adapter)] = cls(AdapterEngine(adapter))
-            return found
+        with _making:
+            if not hasattr(adapter, "_exactly_once"):
+                adapter._exactly_once = cls(AdapterEngine(adapter))
+            return adapter._exactly_once
 
     # ---------------------------------------------------------------- begin
 
@@ -183,7 +183,7 @@ class Transactions:
                 node["identifier"],
                 node["schema"],
                 _columns(node),
-                (node.get("meta") or {}).get("partitioned_by") or "",
+                (node["config"].get("meta") or {}).get("partitioned_by") or "",
             )
             for node in graph["sources"].values()
             if node["source_name"] == "landing"
@@ -479,6 +479,15 @@ class Transactions:
                 "another client shares this Spark session; give readers a server of their own"
             )
 
+    def guard_lock(self, model: str) -> None:
+        """Refuse a write behind publication by a command that does not hold the lock."""
+        holder = self._holder() if self.run is not None else None
+        if holder is None or holder.get("run_id") != self._open_run().run_id:
+            raise ExactlyOnceError(
+                f"exactly_once: {model} is written by a whole run only, under its lock: use "
+                "`dbt build` or `dbt run`"
+            )
+
     def property(self, relation: str, key: str) -> str | None:
         """A property of a table, None where either does not exist."""
         try:
@@ -586,6 +595,64 @@ class Transactions:
             self._engine.rows(f"delete from {relation} where {condition}")
             self._reset(UPKEEP_PROPERTY)
         return removed
+
+    def remove_expired_history(
+        self, graph: Mapping[str, Any], run_id: str, run_timeout: float
+    ) -> str:
+        """Remove, under the lock, what the last published run has let expire."""
+        with self._upkeep(graph, run_id, run_timeout):
+            record = self._ledgers[RECORD].relation
+            rows = self._engine.rows(
+                "select run_number, cast(history_removed_before as string) from "
+                f"{record} where run_number = (select max(run_number) from {record})"
+            )
+            if not rows:
+                return "no run is published yet, so nothing has expired"
+            number, bound = rows[0]
+            removed = self.remove_expired(bound)
+            return f"{removed} history entries removed that expired before {bound} (run {number})"
+
+    def reset_state(self, graph: Mapping[str, Any], run_id: str, run_timeout: float) -> list[str]:
+        """Drop the ledgers and what was made of them, not what has landed; returns what it dropped.
+
+        Models with the tag `state` stand on the ledgers' run numbers: they go first, so that a kill
+        in between leaves none that is ahead of its ledgers.
+        """
+        with self._upkeep(graph, run_id, run_timeout, checked=False):
+            existing = self._existing(self._schema)
+            models = [node for node in graph["nodes"].values() if node["resource_type"] == "model"]
+            tables = sorted(
+                (
+                    (ledger, "state" not in node["tags"], node["alias"])
+                    for node in models
+                    if node["schema"] == self._schema
+                    and node["alias"] in existing
+                    and ((ledger := node["config"]["materialized"] == "ledger")
+                    or "state" in node["tags"]
+                    or ("transaction" in node["tags"] and node["config"]["materialized"] == "table"))
+                ),
+            )
+            for _, _, name in tables:
+                self._engine.rows(f"drop table if exists {self._schema}.{name} purge")
+            return [name for _, _, name in tables]
+
+    @contextmanager
+    def _upkeep(
+        self, graph: Mapping[str, Any], run_id: str, run_timeout: float, checked: bool = True
+    ) -> Iterator[None]:
+        """Hold the lock as a run does, over ledgers that are as the last run published them."""
+        self.describe(graph)
+        self._prepare(run_id)
+        if checked:
+            self.ensure_tables()
+        self._lock(run_id, datetime.now(timezone.utc), run_timeout)
+        try:
+            if checked:
+                self._finish_publication()
+            yield
+        finally:
+            self._release(run_id)
+            self._drop_graves(keep=GRAVE + run_id.replace("-", "_"))
 
     def end(self) -> Run | None:
         """Leave nothing of an unpublished run behind and give the lock back."""

@@ -1,12 +1,16 @@
 {% macro check_seeds() %}
+    {#- Stops a run before anything is decided, with a line for each wrong value. -#}
     {%- if execute and adapter.exactly_once.run -%}
         {%- do check_seed_versions() -%}
-        {%- set found = run_query(seed_violations()) -%}
-        {%- for row in found.rows -%}
-            {%- do exceptions.raise_compiler_error(
-                'exactly_once: seed ' ~ row[0] ~ ', ' ~ row[1] ~ ': ' ~ row[2]
-            ) -%}
+        {%- set problems = [] -%}
+        {%- for row in run_query(seed_violations()).rows -%}
+            {%- do problems.append('seed ' ~ row[0] ~ ', ' ~ row[1] ~ ': ' ~ row[2]) -%}
         {%- endfor -%}
-        {%- do check_filters() -%}
+        {%- do problems.extend(filter_problems()) -%}
+        {%- if problems -%}
+            {%- do exceptions.raise_compiler_error(
+                'exactly_once: ' ~ problems | join('\nexactly_once: ')
+            ) -%}
+        {%- endif -%}
     {%- endif -%}
 {% endmacro %}

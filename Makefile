@@ -1,0 +1,72 @@
+# make demo   lands the demo feed, decides it, and shows what was decided
+# make test   lints and runs every test
+# make clean  takes everything away again that make has made here
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint lint-python lint-sql clean java
+SHELL := /bin/bash
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# PYTHON=... names another one
+PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python3.10,$(shell \
+    $(name) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' 2>/dev/null \
+    && echo $(name))))
+JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+setup: java $(STAMP) profiles.yml
+
+java:
+	@version=$$('$(JAVA)' -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1); \
+	if [ "$${version:-0}" -lt 17 ]; then \
+	    echo "Java 17 is needed: apt-get install openjdk-17-jre-headless, or brew install" \
+	        "openjdk@17, or set JAVA_HOME to one (found: $${version:-none})" >&2; \
+	    exit 1; \
+	fi
+
+$(STAMP): pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then \
+	    echo "Python 3.10 to 3.13 is needed: apt-get install python3 python3-venv, or brew" \
+	        "install python@3.12, or name one with make PYTHON=..." >&2; \
+	    exit 1; \
+	fi
+	@echo "-- making $(VENV) with $(PYTHON)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "-- installing dbt, Spark and the tools (some minutes, about 1 GB)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+profiles.yml:
+	@echo "-- copying profiles.example.yml to profiles.yml"
+	@cp profiles.example.yml $@
+	@mkdir -p .lake
+
+demo: setup
+	@$(BIN)/exactly-once demo
+
+test: lint
+	@echo "-- pytest"
+	@$(BIN)/python -m pytest
+
+lint: lint-python lint-sql
+
+lint-python: setup
+	@echo "-- ruff"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+# in a lake of its own: dbt compiles the models for sqlfluff and may look at the lake
+lint-sql: setup
+	@echo "-- sqlfluff (dbt compiles every model)"
+	@mkdir -p .lake/lint
+	@EXACTLY_ONCE_LAKE='$(CURDIR)/.lake/lint' $(BIN)/sqlfluff lint --disable-progress-bar \
+	    models tests
+
+clean:
+	rm -rf $(VENV) .lake profiles.yml target logs dbt_packages spark-warehouse metastore_db \
+	    derby.log .user.yml build *.egg-info .hypothesis .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

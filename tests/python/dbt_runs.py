@@ -1,0 +1,180 @@
+"""Drives the project end to end: writes seeds, lands rows, runs dbt in this process, reads tables.
+
+Every test has a folder, schemas and a landing schema of its own in the shared session's lake.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import yaml
+from dbt import tracking
+from dbt.cli.main import dbtRunner, dbtRunnerResult
+from dbt.contracts.graph.manifest import Manifest
+from dbt_exactly_once.landed_tables import create_table_sql, read_landed_tables
+from pyspark.sql import DataFrame, SparkSession
+
+PROJECT_FOLDER = Path(__file__).parents[2]
+LINKED = ("models", "macros", "tests", "selectors.yml")
+
+
+class DbtRuns:
+    """One project folder with seeds of its own."""
+
+    def __init__(self, spark: SparkSession, profiles_dir: Path, folder: Path) -> None:
+        self.spark = spark
+        name = uuid4().hex[:10]
+        self.schema = f"eo_{name}"
+        self.landing = f"landing_{name}"
+        self.folder = folder
+        self._manifest: Manifest | None = None
+        for linked in LINKED:
+            if (PROJECT_FOLDER / linked).exists():
+                (folder / linked).symlink_to(PROJECT_FOLDER / linked)
+        shutil.copytree(PROJECT_FOLDER / "seeds", folder / "seeds")
+        self._write_project()
+        self._write_profile(profiles_dir)
+        self._make_landed_tables()
+
+    def _write_project(self) -> None:
+        project = yaml.safe_load((PROJECT_FOLDER / "dbt_project.yml").read_text())
+        project["vars"]["landing_schema"] = self.landing
+        (self.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
+
+    def _write_profile(self, profiles_dir: Path) -> None:
+        profile = yaml.safe_load((profiles_dir / "profiles.yml").read_text())
+        profile["exactly_once"]["outputs"]["local"]["schema"] = self.schema
+        (self.folder / "profiles.yml").write_text(yaml.safe_dump(profile))
+
+    def _make_landed_tables(self) -> None:
+        self.spark.sql(f"create namespace if not exists {self.landing}")
+        for name, table in read_landed_tables(PROJECT_FOLDER).items():
+            self.spark.sql(
+                create_table_sql(f"{self.landing}.{name}", table.columns, table.partitioned_by)
+            )
+
+    def seed(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write a seed; missing columns and None are blank."""
+        self._manifest = None
+        path = self.folder / "seeds" / f"{name}.csv"
+        with (PROJECT_FOLDER / "seeds" / f"{name}.csv").open(encoding="utf-8") as file:
+            columns = next(csv.reader(file))
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            for row in rows:
+                writer.writerow({key: _text(row.get(key)) for key in columns})
+
+    def land(self, table: str, rows: Sequence[Any]) -> None:
+        """Append rows (mappings or dataclasses) to a landed table as any writer may."""
+        if not rows:
+            return
+        schema = self.spark.table(f"{self.landing}.{table}").schema
+        frame = self.spark.createDataFrame(
+            [tuple(_as_mapping(row).get(name) for name in schema.names) for row in rows], schema
+        )
+        frame.coalesce(1).writeTo(f"{self.landing}.{table}").append()
+
+    def dbt(
+        self,
+        *arguments: str,
+        clock: datetime | None = None,
+        variables: Mapping[str, Any] | None = None,
+        operation: str | None = None,
+        arguments_of_operation: Mapping[str, Any] | None = None,
+    ) -> dbtRunnerResult:
+        """Run a dbt command, with its clock at a time of the test's."""
+        if operation:
+            arguments += (operation, "--args", json.dumps(dict(arguments_of_operation or {})))
+        more = ["--vars", json.dumps(dict(variables))] if variables else []
+        with _clock_at(clock):
+            return dbtRunner(manifest=self._parsed()).invoke(
+                [
+                    *arguments,
+                    *more,
+                    "--project-dir",
+                    str(self.folder),
+                    "--profiles-dir",
+                    str(self.folder),
+                    "--quiet",
+                ]
+            )
+
+    def _parsed(self) -> Manifest:
+        """The project as dbt has parsed it; parsing takes longer than many a run."""
+        if self._manifest is None:
+            place = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
+            parsed = dbtRunner().invoke(["parse", *place, "--quiet"])
+            assert parsed.success, parsed.exception
+            self._manifest = parsed.result
+        return self._manifest
+
+    def run(self, command: str = "run", **options: Any) -> dbtRunnerResult:
+        """A dbt command that must succeed."""
+        result = self.dbt(command, **options)
+        assert result.success, _why(result)
+        return result
+
+    def table(self, name: str) -> DataFrame:
+        """A table or view of the project's schema."""
+        return self.spark.table(f"{self.schema}.{name}")
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a query in which {schema} and {landing} stand for the schemas."""
+        text = sql.format(schema=self.schema, landing=self.landing)
+        return [tuple(row) for row in self.spark.sql(text).collect()]
+
+
+def failures(result: dbtRunnerResult) -> list[str]:
+    """The messages of what failed in a dbt command."""
+    found = [str(result.exception)] if result.exception else []
+    for item in getattr(result.result, "results", None) or []:
+        if str(item.status) in ("error", "fail"):
+            found.append(f"{item.node.name}: {item.message}")
+    return found
+
+
+def _why(result: dbtRunnerResult) -> str:
+    return "\n".join(failures(result))[:4000] or str(result)
+
+
+@contextmanager
+def _clock_at(clock: datetime | None) -> Any:
+    """dbt takes the clock of an invocation from here; a run freezes it as `run_started_at`."""
+    original: Callable[..., None] = tracking.User.__init__
+
+    def started_at(self: tracking.User, *arguments: Any, **options: Any) -> None:
+        original(self, *arguments, **options)
+        self.run_started_at = clock
+
+    if clock is not None:
+        tracking.User.__init__ = started_at
+    try:
+        yield
+    finally:
+        tracking.User.__init__ = original
+
+
+def _as_mapping(row: Any) -> Mapping[str, Any]:
+    if isinstance(row, Mapping):
+        return row
+    return {column.name: getattr(row, column.name) for column in fields(row)}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%d %H:%M:%S.%f")
+    return str(value)

@@ -1,0 +1,136 @@
+"""What dbt decides is what the reference model decides, on feeds nobody has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt_runs import DbtRuns
+from feeds import RunInput, Scenario, random_scenario
+from pyspark.sql import SparkSession
+from reference_model import Decision, RunResult, Simulator
+
+COMPARED = [
+    "delivery_id",
+    "trigger_name",
+    "status",
+    "decided_by",
+    "rule_id",
+    "redelivery",
+    "key_source",
+    "document_key",
+    "key_state",
+    "history_state",
+    "resolver_result",
+    "message",
+    "matched_delivery_id",
+    "condition_name",
+    "service",
+]
+SEEDS = [1, 2, 3]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_feeds_are_decided_as_the_reference_model_decides_them(
+    seed: int, spark: SparkSession, profiles_dir: Path, tmp_path: Path
+) -> None:
+    scenario = random_scenario(seed, runs=5, deliveries=40)
+    runs = DbtRuns(spark, profiles_dir, tmp_path)
+    simulator = scenario.simulator()
+    configure(runs, scenario)
+    for number, given in enumerate(scenario.runs, start=1):
+        expected = simulator.run(**given.arguments())
+        play(runs, scenario, given)
+        assert differences(runs, number, expected) == []
+        assert history_differences(runs, simulator) == []
+
+
+def configure(runs: DbtRuns, scenario: Scenario) -> None:
+    """Write a scenario's triggers and conditions as seeds."""
+    write_triggers(runs, scenario.triggers)
+    write_conditions(runs, scenario.conditions)
+
+
+def write_triggers(runs: DbtRuns, triggers: Iterable[Any]) -> None:
+    runs.seed("triggers", [asdict(trigger) for trigger in triggers])
+
+
+def write_conditions(runs: DbtRuns, conditions: Iterable[Any]) -> None:
+    rows = [{**asdict(condition), "filter": condition.filter_sql} for condition in conditions]
+    runs.seed("trigger_conditions", rows)
+
+
+def play(runs: DbtRuns, scenario: Scenario, given: RunInput) -> None:
+    """Land what a run is given and run dbt at its clock."""
+    if given.triggers is not None:
+        write_triggers(runs, given.triggers)
+        names = {trigger.trigger_name for trigger in given.triggers}
+        conditions = given.conditions or scenario.conditions
+        write_conditions(runs, [c for c in conditions if c.trigger_name in names])
+        scenario.conditions = list(conditions)
+    runs.land("deliveries", given.deliveries)
+    runs.land("trigger_executions", given.executions)
+    runs.land("resubmissions", given.resubmissions)
+    runs.land("trigger_commands", given.commands)
+    options = {**scenario.variables, "history_unavailable": given.history_unavailable}
+    runs.run("seed", clock=given.clock)
+    runs.run("run", clock=given.clock, variables=options)
+
+
+def differences(runs: DbtRuns, number: int, expected: RunResult) -> list[str]:
+    """Decisions and waiting deliveries of the newest run that are not as expected."""
+    run_id = latest_run_id(runs)
+    decided = runs.rows(
+        f"select {', '.join(COMPARED)} from {{schema}}.document_status where run_id = '{run_id}'"
+    )
+    wanted = {_key(d): _decision(d) for d in expected.decisions}
+    if not wanted and not decided:
+        return []
+    found = {(row[0], row[1]): row for row in decided}
+    wrong = [
+        f"run {number} {key}: {_shown(found.get(key))} instead of {_shown(wanted.get(key))}"
+        for key in sorted(wanted.keys() | found.keys())
+        if found.get(key) != wanted.get(key)
+    ]
+    waiting = dict(
+        ((row[0], row[1]), row[2:])
+        for row in runs.rows(
+            "select delivery_id, trigger_name, reason, blocked_by_delivery_id "
+            "from {schema}.waiting_deliveries"
+        )
+    )
+    waits = {_key(w): (w.reason, w.blocked_by_delivery_id) for w in expected.waiting}
+    wrong += [
+        f"run {number} {key}: waits {waiting.get(key)} instead of {waits.get(key)}"
+        for key in sorted(waits.keys() | waiting.keys())
+        if waiting.get(key) != waits.get(key)
+    ]
+    return wrong
+
+
+def history_differences(runs: DbtRuns, simulator: Simulator) -> list[str]:
+    """Open documents that are not as expected."""
+    open_documents = {
+        tuple(row) for row in runs.rows("select delivery_id, trigger_name from {schema}.open_documents")
+    }
+    return [str(x) for x in open_documents ^ set(simulator.open_documents)]
+
+
+def latest_run_id(runs: DbtRuns) -> str:
+    rows = runs.rows("select max_by(run_id, run_number) from {schema}.published_runs")
+    return rows[0][0]
+
+
+def _key(row: Any) -> tuple[str, str]:
+    return row.delivery_id, row.trigger_name
+
+
+def _decision(decision: Decision) -> tuple[Any, ...]:
+    return tuple(getattr(decision, name) for name in COMPARED)
+
+
+def _shown(row: tuple[Any, ...] | None) -> dict[str, Any] | None:
+    return dict(zip(COMPARED, row, strict=True)) if row else None

@@ -1,0 +1,44 @@
+"""Filters read fields of the document, outside of quotes only."""
+
+from __future__ import annotations
+
+import pytest
+from dbt_exactly_once.engine import ExactlyOnceError
+from dbt_exactly_once.filters import filter_sql
+
+
+@pytest.mark.parametrize(
+    ("written", "sql"),
+    [
+        ("redelivery_count = 0", "redelivery_count = 0"),
+        (
+            "%order/number% = 'A1'",
+            r"get_json_object(document, '$[\'order\'][\'number\']') = 'A1'",
+        ),
+        (
+            "%total:decimal(10, 2)% > 5",
+            r"try_cast(get_json_object(document, '$[\'total\']') as decimal(10, 2)) > 5",
+        ),
+        ("uuid like '%order/x%'", "uuid like '%order/x%'"),
+        ('uuid = "%a%" and errors_to = \'it\'\'s %b%\'', 'uuid = "%a%" and errors_to = \'it\'\'s %b%\''),
+        ("redelivery_count % 2 = 0", "redelivery_count % 2 = 0"),
+    ],
+)
+def test_a_filter_reads_the_document(written: str, sql: str) -> None:
+    assert filter_sql(written) == sql
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "%total% > 5",
+        "5 <= %total%",
+        "%total% between 1 and 2",
+        "%total% not in (1, 2)",
+        "%total% * 2 > 4",
+        "uuid = 'x' and %total%=-1",
+    ],
+)
+def test_an_untyped_field_is_not_compared_with_a_number(written: str) -> None:
+    with pytest.raises(ExactlyOnceError, match="%total:double%"):
+        filter_sql(written)

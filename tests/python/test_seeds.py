@@ -1,0 +1,81 @@
+"""A wrong value in a seed stops the run before anything is decided, with a line for each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dbt_runs import DbtRuns, failures
+from pyspark.sql import SparkSession
+
+TRIGGERS = [
+    {"trigger_name": "good"},
+    {"trigger_name": "twice"},
+    {"trigger_name": "twice"},
+    {"trigger_name": "asks", "resolver": "orders.check"},
+    {"trigger_name": "negative", "history_time_to_live_ms": "-5"},
+    {"trigger_name": "fractional", "max_retry_attempts": "1.5"},
+    {"trigger_name": "unsure", "enabled": "maybe"},
+    {"trigger_name": "foreign", "api": "AMQP"},
+    {"trigger_name": "undated", "start_from": "yesterday"},
+]
+CONDITIONS = [
+    {"position": "1", "condition_name": "a", "filter": "no_such_column = 1"},
+    {"position": "2", "condition_name": "b", "filter": "%order/total% > 5"},
+    {"position": "3", "condition_name": "c", "filter": "uuid ="},
+    {"position": "4", "condition_name": "d"},
+    {"position": "4", "condition_name": "e"},
+    {"position": "5", "condition_name": "f", "filter": "%order/total:double% > 5"},
+    {"position": "6", "condition_name": "f"},
+    {"position": "first", "condition_name": "g"},
+    {"position": "7", "condition_name": "h", "trigger_name": "unknown"},
+    {"position": "8", "condition_name": "i", "document_type": ""},
+]
+LINES = [
+    ("triggers", "trigger twice", "stands there more than once"),
+    ("triggers", "trigger asks", "resolver is orders.check"),
+    ("triggers", "trigger negative", "history_time_to_live_ms is -5: use a whole number"),
+    ("triggers", "trigger fractional", "max_retry_attempts is 1.5: use a whole number"),
+    ("triggers", "trigger unsure", "enabled is maybe: use true or false"),
+    ("triggers", "trigger foreign", "api is AMQP: use MSG or JMS"),
+    ("triggers", "trigger undated", "start_from is yesterday: use a time"),
+    ("trigger_conditions", "condition 1 of trigger good", "no_such_column"),
+    ("trigger_conditions", "condition 2 of trigger good", "%order/total:double%"),
+    ("trigger_conditions", "condition 3 of trigger good", "the filter uuid = cannot be used"),
+    ("trigger_conditions", "condition 4 of trigger good", "two conditions stand in one position"),
+    ("trigger_conditions", "condition f of trigger good", "the name stands there more than once"),
+    ("trigger_conditions", "condition first of trigger good", "position is no whole number"),
+    ("trigger_conditions", "condition 7 of trigger unknown", "no such trigger"),
+    ("trigger_conditions", "condition 8 of trigger good", "document_type is blank"),
+]
+
+
+@pytest.fixture
+def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
+    return DbtRuns(spark, profiles_dir, tmp_path)
+
+
+def test_every_wrong_value_is_told_by_seed_row_and_remedy(runs: DbtRuns) -> None:
+    runs.seed("triggers", TRIGGERS)
+    good = {"trigger_name": "good", "document_type": "order"}
+    runs.seed("trigger_conditions", [{**good, **condition} for condition in CONDITIONS])
+    runs.run("seed")
+    told = failures(runs.dbt("run"))
+    assert len(told) == 1, told
+    lines = told[0].splitlines()
+    for seed, row, problem in LINES:
+        found = [line for line in lines if f"seed {seed}, {row}: " in line and problem in line]
+        assert len(found) == 1, f"{row}: {problem}\n{told[0]}"
+    assert len([line for line in lines if "exactly_once: seed" in line]) == len(LINES)
+    assert runs.rows("select * from {schema}.published_runs") == []
+
+
+def test_a_seed_that_is_empty_or_not_its_csv_is_refused(runs: DbtRuns) -> None:
+    runs.run("seed")
+    runs.seed("triggers", [{"trigger_name": "orders_by_history", "api": "JMS"}])
+    (told,) = failures(runs.dbt("run"))
+    assert "seed triggers in the lake is not the version of seeds/triggers.csv" in told
+    runs.seed("triggers", [])
+    runs.run("seed")
+    (told,) = failures(runs.dbt("run"))
+    assert "seed triggers is empty: fill seeds/triggers.csv" in told
