@@ -34,8 +34,9 @@ class AdapterEngine:
 def one_line(error: BaseException) -> str:
     """The first telling line of an error; those of the JVM come as pages."""
     text = str(error)
-    match = re.search(r"\[[A-Z_0-9]+(?:\.[A-Z_0-9]+)*\][^\n]*", text)
-    line = match.group(0) if match else next((x for x in text.splitlines() if x.strip()), text)
+    match = re.search(r"\[[A-Z][A-Z_0-9]+(?:\.[A-Z_0-9]+)*\][^\n]*", text)
+    telling = (line for line in text.splitlines() if line.strip() not in ("", "Runtime Error"))
+    line = match.group(0) if match else next(telling, text)
     return re.sub(r"\s+", " ", line).strip()[:400]
 
 

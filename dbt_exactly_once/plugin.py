@@ -10,9 +10,24 @@ from __future__ import annotations
 
 import logging
 
+from dbt.adapters.contracts.connection import Connection
+from dbt.adapters.spark.connections import SparkConnectionManager
+from dbt.adapters.spark.impl import SparkAdapter
 from dbt.plugins.manager import dbtPlugin
 
+from dbt_exactly_once.lake import ensure_place
 from dbt_exactly_once.transaction import Transactions
+
+_adapters_open = SparkConnectionManager.open.__func__
+
+
+def _open_where_the_lake_is(
+    manager: type[SparkConnectionManager], connection: Connection
+) -> Connection:
+    """Open a connection as the adapter does, after the folders of a local lake exist."""
+    if connection.state != "open":
+        ensure_place(connection.credentials.server_side_parameters)
+    return _adapters_open(manager, connection)
 
 
 class ExactlyOncePlugin(dbtPlugin):
@@ -20,11 +35,11 @@ class ExactlyOncePlugin(dbtPlugin):
 
     def initialize(self) -> None:
         """Declare the attribute once; starts no Spark."""
-        from dbt.adapters.spark.impl import SparkAdapter
 
         if "exactly_once" in SparkAdapter._available_:
             return
         # PySpark logs every refused statement with the stack of the JVM; dbt tells it as well
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+        SparkConnectionManager.open = classmethod(_open_where_the_lake_is)
         SparkAdapter.exactly_once = property(Transactions.of_adapter)
         SparkAdapter._available_ = SparkAdapter._available_ | {"exactly_once"}

@@ -2,7 +2,7 @@
     {#- The position of the first condition of the row's trigger that the delivery matches, null
         where none does. Rendered from the seed, since a filter is SQL of the user's. -#}
     {%- set by_trigger = {} -%}
-    {%- if execute -%}
+    {%- if execute and adapter.exactly_once.run -%}
         {%- set rows = run_query(
             "select trigger_name, cast(position as int), document_type, nullif(trim(filter), '') "
             ~ "from " ~ ref('trigger_conditions') ~ " order by 1, 2"

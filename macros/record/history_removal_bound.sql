@@ -16,7 +16,7 @@
                 ~ " where place = 'WAITING' union all select w.received_at from "
                 ~ last_published('waiting_deliveries') ~ " as w left semi join "
                 ~ "(select trigger_name from " ~ ref('current_triggers')
-                ~ " where not takes_documents) as t on w.trigger_name = t.trigger_name)) "
+                ~ " where not rewrites_waiting) as t on w.trigger_name = t.trigger_name)) "
                 ~ "select cast(date_trunc('" ~ unit ~ "', least(latest.bound, greatest("
                 ~ plus_ms('undecided.oldest', -skew) ~ ", latest.bound - interval "
                 ~ var('removal_hold_days') ~ " days))) as string) from latest cross join undecided"

@@ -1,8 +1,8 @@
 {% macro of_taking_triggers() -%}
-    {#- The partitions of waiting_deliveries that this run examines and writes anew; a literal list,
+    {#- The partitions of waiting_deliveries that this run writes anew; a literal list,
         so that the delete takes whole partitions and reads none. -#}
     {%- set names = run_query(
-        "select trigger_name from " ~ ref('current_triggers') ~ " where takes_documents"
+        "select trigger_name from " ~ ref('current_triggers') ~ " where rewrites_waiting"
     ).columns[0].values() if execute else [] -%}
     {%- if names | length == 0 -%}
         false

@@ -67,6 +67,7 @@ known as (
         settings.*,
         states.trigger_name is null as is_first_seen,
         states.history_removed_until,
+        coalesce(states.took_documents, false) as took_documents,
         states.known_since_run_id,
         last_events.last_event,
         last_events.resumed_at,
@@ -111,6 +112,8 @@ final as (
     select
         *,
         enabled and is_in_seed and not is_suspended as takes_documents,
+        -- what waits is written anew while the trigger takes documents and once it stops
+        took_documents or (enabled and is_in_seed and not is_suspended) as rewrites_waiting,
         is_first_seen
         and takes_from is not null
         and {{ adapter.exactly_once.run.number if execute and adapter.exactly_once.run else 1 }} > 1

@@ -27,7 +27,7 @@ waiting as (
     from {{ last_published('waiting_deliveries') }} as waiting_deliveries
     inner join current_triggers
         on waiting_deliveries.trigger_name = current_triggers.trigger_name
-    where current_triggers.takes_documents
+    where current_triggers.rewrites_waiting
 
 ),
 

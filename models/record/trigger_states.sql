@@ -59,6 +59,7 @@ final as (
         end as suspended_reason,
         greatest(current_triggers.history_removed_until, removal.removed_until)
             as history_removed_until,
+        current_triggers.takes_documents as took_documents,
         current_triggers.takes_from,
         coalesce(current_triggers.known_since_run_id, '{{ invocation_id }}') as known_since_run_id
     from current_triggers

@@ -20,8 +20,9 @@ import yaml
 from dbt import tracking
 from dbt.cli.main import dbtRunner, dbtRunnerResult
 from dbt.contracts.graph.manifest import Manifest
-from dbt_exactly_once.landed_tables import create_table_sql, read_landed_tables
 from pyspark.sql import DataFrame, SparkSession
+
+from dbt_exactly_once.landed_tables import create_table_sql, read_landed_tables
 
 PROJECT_FOLDER = Path(__file__).parents[2]
 LINKED = ("models", "macros", "tests", "selectors.yml")
@@ -117,6 +118,10 @@ class DbtRuns:
             assert parsed.success, parsed.exception
             self._manifest = parsed.result
         return self._manifest
+
+    def forget_parsed(self) -> None:
+        """Parse anew at the next command, since a file of the project was changed."""
+        self._manifest = None
 
     def run(self, command: str = "run", **options: Any) -> dbtRunnerResult:
         """A dbt command that must succeed."""

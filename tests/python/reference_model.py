@@ -890,7 +890,7 @@ class Simulator:
             answer = self.resolvers[trigger.resolver](arrival.delivery)
         except TransientError as error:
             return "TRANSIENT_ERROR", str(error) or None
-        except Exception as error:  # noqa: BLE001 any other failure of the user's code is ERROR
+        except Exception as error:
             return "ERROR", str(error) or None
         status, message = answer if isinstance(answer, tuple) else (answer, None)
         return (status if status in ANSWERS else "INVALID"), message

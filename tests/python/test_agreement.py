@@ -95,13 +95,13 @@ def differences(runs: DbtRuns, number: int, expected: RunResult) -> list[str]:
         for key in sorted(wanted.keys() | found.keys())
         if found.get(key) != wanted.get(key)
     ]
-    waiting = dict(
-        ((row[0], row[1]), row[2:])
+    waiting = {
+        (row[0], row[1]): row[2:]
         for row in runs.rows(
             "select delivery_id, trigger_name, reason, blocked_by_delivery_id "
             "from {schema}.waiting_deliveries"
         )
-    )
+    }
     waits = {_key(w): (w.reason, w.blocked_by_delivery_id) for w in expected.waiting}
     wrong += [
         f"run {number} {key}: waits {waiting.get(key)} instead of {waits.get(key)}"
@@ -114,7 +114,8 @@ def differences(runs: DbtRuns, number: int, expected: RunResult) -> list[str]:
 def history_differences(runs: DbtRuns, simulator: Simulator) -> list[str]:
     """Open documents that are not as expected."""
     open_documents = {
-        tuple(row) for row in runs.rows("select delivery_id, trigger_name from {schema}.open_documents")
+        tuple(row)
+        for row in runs.rows("select delivery_id, trigger_name from {schema}.open_documents")
     }
     return [str(x) for x in open_documents ^ set(simulator.open_documents)]
 

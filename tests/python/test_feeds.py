@@ -18,7 +18,7 @@ from reference_model import Condition, Delivery, Execution, Simulator, Trigger
 from test_agreement import differences, latest_run_id
 
 sys.path.insert(0, str(PROJECT_FOLDER / "demo"))
-from three_day_feed import TYPES, landings, three_day_feed  # noqa: E402
+from three_day_feed import TYPES, landings, three_day_feed
 
 CLOCK = datetime(2026, 11, 22, tzinfo=timezone.utc)
 BY_HISTORY = {("NEW", "R07"): 3881, ("DUPLICATE", "R09"): 130}
@@ -77,7 +77,9 @@ def test_a_feed_cut_into_runs_is_decided_as_a_whole(runs: DbtRuns, pieces: int) 
     feed = demo_feed()
     runs.run("seed")
     for piece in range(pieces):
-        runs.land("deliveries", feed[piece * len(feed) // pieces : (piece + 1) * len(feed) // pieces])
+        runs.land(
+            "deliveries", feed[piece * len(feed) // pieces : (piece + 1) * len(feed) // pieces]
+        )
         runs.run("run", clock=CLOCK)
     assert statuses(runs, "orders_by_history") == BY_HISTORY | EITHER_WAY
     assert statuses(runs, "orders_by_count") == BY_COUNT
@@ -120,7 +122,8 @@ def test_copies_wait_for_the_service_and_follow_what_it_reports(runs: DbtRuns) -
     waiting = runs.rows(
         "select trigger_name, reason, count(*) from {schema}.waiting_deliveries group by all"
     )
-    assert Counter({name: count for name, _, count in waiting if name}) and {
+    assert Counter({name: count for name, _, count in waiting if name})
+    assert {
         name: sum(count for found, _, count in waiting if found == name) for name in modes
     } == dict.fromkeys(modes, 130)
 
@@ -182,4 +185,6 @@ def test_three_days_with_late_landings_are_decided_as_the_reference_model_decide
         seen.update((d.status, d.rule_id) for d in expected.decisions)
     assert statuses(runs, "orders_by_history") == dict(seen)
     assert seen[("IN_DOUBT", "R15")] > 0, "late landings meet removed history"
-    assert runs.rows("select count(*) from {schema}.document_history")[0][0] < 2 * seen["NEW", "R07"]
+    assert (
+        runs.rows("select count(*) from {schema}.document_history")[0][0] < 2 * seen["NEW", "R07"]
+    )

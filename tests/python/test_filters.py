@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from dbt_exactly_once.engine import ExactlyOnceError
 from dbt_exactly_once.filters import filter_sql
 
@@ -20,7 +21,10 @@ from dbt_exactly_once.filters import filter_sql
             r"try_cast(get_json_object(document, '$[\'total\']') as decimal(10, 2)) > 5",
         ),
         ("uuid like '%order/x%'", "uuid like '%order/x%'"),
-        ('uuid = "%a%" and errors_to = \'it\'\'s %b%\'', 'uuid = "%a%" and errors_to = \'it\'\'s %b%\''),
+        (
+            "uuid = \"%a%\" and errors_to = 'it''s %b%'",
+            "uuid = \"%a%\" and errors_to = 'it''s %b%'",
+        ),
         ("redelivery_count % 2 = 0", "redelivery_count % 2 = 0"),
     ],
 )

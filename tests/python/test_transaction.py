@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt_exactly_once.process import ProcessIdentity
 from dbt_runs import PROJECT_FOLDER, DbtRuns, failures
 from pyspark.sql import SparkSession
+
+from dbt_exactly_once.process import ProcessIdentity
 
 LEDGERS = [
     "document_history",
@@ -64,9 +65,7 @@ def leftovers(runs: DbtRuns) -> list[str]:
         for name in LEDGERS
         for row in runs.rows(f"select name from {{schema}}.{name}.refs where name != 'main'")
     ]
-    return found + [
-        row[1] for row in runs.rows("show tables in {schema}") if row[1] == "run_lock"
-    ]
+    return found + [row[1] for row in runs.rows("show tables in {schema}") if row[1] == "run_lock"]
 
 
 def take_lock(runs: DbtRuns, process: ProcessIdentity, locked_at: datetime) -> None:
