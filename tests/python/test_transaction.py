@@ -72,7 +72,8 @@ def take_lock(runs: DbtRuns, process: ProcessIdentity, locked_at: datetime) -> N
     properties = {**process.as_properties(), "run_id": DEAD, "locked_at": locked_at.isoformat()}
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
     runs.spark.sql(
-        f"create table {runs.schema}.run_lock (run_id string) using iceberg tblproperties ({listed})"
+        f"create table {runs.schema}.run_lock (run_id string) using iceberg "
+        f"tblproperties ({listed})"
     )
 
 
