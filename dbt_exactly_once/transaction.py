@@ -28,8 +28,9 @@ from dbt_exactly_once.process import ProcessIdentity
 LOCK = "run_lock"
 GRAVE = "run_lock_of_"
 RECORD = "published_runs"
-UPKEEP = "exactly-once-upkeep"
-UPKEEP_PROPERTY = f"spark.sql.iceberg.snapshot-property.{UPKEEP}"
+UPKEEP_TAG = "exactly_once_upkeep"
+# a branch like that of a run: the next run drops it where it was left
+UPKEEP_BRANCH = "run_upkeep"
 RUN_ID_PROPERTY = "spark.sql.iceberg.snapshot-property.run-id"
 BRANCH_SETTING = "spark.wap.branch"
 CONSUMED_TAG = "exactly_once_consumed"
@@ -312,9 +313,7 @@ class Transactions:
 
     def _bury(self, run_id: str) -> None:
         grave = GRAVE + run_id.replace("-", "_")
-        self._engine.rows(
-            f"alter table {self._schema}.{LOCK} rename to {self._schema}.{grave}"
-        )
+        self._engine.rows(f"alter table {self._schema}.{LOCK} rename to {self._schema}.{grave}")
 
     def _release(self, run_id: str) -> None:
         """Give the lock back, where it is still this run's."""
@@ -359,7 +358,7 @@ class Transactions:
 
     def _mains(self, tables: Mapping[str, Table]) -> dict[str, str | None]:
         """Snapshot of main of each table, None where nothing was ever written."""
-        found: dict[str, str | None] = {name: None for name in tables}
+        found: dict[str, str | None] = dict.fromkeys(tables)
         sql = "\nunion all\n".join(
             f"select '{name}', cast(snapshot_id as string) from {table.relation}.refs "
             "where name = 'main'"
@@ -436,14 +435,11 @@ class Transactions:
                 continue
             relation = self._ledgers[name].relation
             rows = self._engine.rows(
-                f"select cast(s.snapshot_id as string), s.summary['{UPKEEP}'] "
-                f"from {relation}.snapshots as s inner join {relation}.history as h "
-                "on s.snapshot_id = h.snapshot_id where h.is_current_ancestor order by "
-                "s.committed_at desc"
+                f"select 1 from {relation}.refs as r inner join {relation}.history as h on "
+                f"h.snapshot_id = {published} where r.name = '{UPKEEP_TAG}' "
+                f"and r.snapshot_id = {starts[name]} and h.is_current_ancestor"
             )
-            ancestors = [row[0] for row in rows]
-            later = rows[: ancestors.index(published)] if published in ancestors else None
-            if later is None or any(upkeep is None for _, upkeep in later):
+            if not rows:
                 raise ExactlyOnceError(
                     f"exactly_once: {relation} is not as run {last['run_id']} published it "
                     f"(snapshot {published}): somebody has changed or restored it. Bring it back "
@@ -520,7 +516,7 @@ class Transactions:
             f"where name = '{run.branch}'"
             for name, table in others.items()
         )
-        written = {name: snapshot for name, snapshot in self._engine.rows(sql)}
+        written = dict(self._engine.rows(sql))
         return {name: written.get(name, run.starts[name]) for name in others}
 
     def publish(self, news: int) -> None:
@@ -591,10 +587,33 @@ class Transactions:
         condition = f"expires_at < timestamp '{bound}'"
         removed = int(self._engine.rows(f"select count(*) from {relation} where {condition}")[0][0])
         if removed:
-            self._set(UPKEEP_PROPERTY, "removal")
-            self._engine.rows(f"delete from {relation} where {condition}")
-            self._reset(UPKEEP_PROPERTY)
+            self._keep_up("document_history", f"delete from {{}} where {condition}")
         return removed
+
+    def _keep_up(self, name: str, statement: str) -> None:
+        """Change a ledger outside of a run, so that the next run knows it was meant.
+
+        A delete of whole partitions takes no snapshot property, so the mark is a tag, set while the
+        change is on a branch still: main is never at a snapshot that is neither published nor
+        marked.
+        """
+        table = self._ledgers[name]
+        self._engine.rows(f"alter table {table.relation} drop branch if exists {UPKEEP_BRANCH}")
+        self._engine.rows(f"alter table {table.relation} create branch {UPKEEP_BRANCH}")
+        self._engine.rows(statement.format(f"{table.relation}.branch_{UPKEEP_BRANCH}"))
+        snapshot = self._engine.rows(
+            "select cast(snapshot_id as string) from "
+            f"{table.relation}.refs where name = '{UPKEEP_BRANCH}'"
+        )[0][0]
+        self._engine.rows(
+            f"alter table {table.relation} create or replace tag {UPKEEP_TAG} "
+            f"as of version {snapshot}"
+        )
+        self._engine.rows(
+            f"call {self._catalog}.system.fast_forward("
+            f"'{self._full(table)}', 'main', '{UPKEEP_BRANCH}')"
+        )
+        self._engine.rows(f"alter table {table.relation} drop branch {UPKEEP_BRANCH}")
 
     def remove_expired_history(
         self, graph: Mapping[str, Any], run_id: str, run_timeout: float
@@ -620,21 +639,18 @@ class Transactions:
         """
         with self._upkeep(graph, run_id, run_timeout, checked=False):
             existing = self._existing(self._schema)
-            models = [node for node in graph["nodes"].values() if node["resource_type"] == "model"]
-            tables = sorted(
-                (
-                    (ledger, "state" not in node["tags"], node["alias"])
-                    for node in models
-                    if node["schema"] == self._schema
-                    and node["alias"] in existing
-                    and ((ledger := node["config"]["materialized"] == "ledger")
-                    or "state" in node["tags"]
-                    or ("transaction" in node["tags"] and node["config"]["materialized"] == "table"))
-                ),
-            )
-            for _, _, name in tables:
-                self._engine.rows(f"drop table if exists {self._schema}.{name} purge")
-            return [name for _, _, name in tables]
+            tables = [
+                node
+                for node in graph["nodes"].values()
+                if node["resource_type"] == "model"
+                and {"transaction", "state"} & set(node["tags"])
+                and node["config"]["materialized"] != "view"
+                and node["alias"] in existing
+            ]
+            tables.sort(key=lambda node: ("state" not in node["tags"], node["alias"]))
+            for node in tables:
+                self._engine.rows(f"drop table if exists {node['schema']}.{node['alias']} purge")
+            return [node["alias"] for node in tables]
 
     @contextmanager
     def _upkeep(
@@ -643,12 +659,14 @@ class Transactions:
         """Hold the lock as a run does, over ledgers that are as the last run published them."""
         self.describe(graph)
         self._prepare(run_id)
+        self._engine.rows(f"create namespace if not exists {self._schema}")
         if checked:
             self.ensure_tables()
         self._lock(run_id, datetime.now(timezone.utc), run_timeout)
         try:
             if checked:
                 self._finish_publication()
+                self._check_ledgers(self._last_record(), self._mains(self._ledgers))
             yield
         finally:
             self._release(run_id)

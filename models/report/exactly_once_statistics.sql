@@ -1,0 +1,40 @@
+with
+
+statuses as (
+
+    select * from {{ ref('document_statuses') }}
+
+),
+
+final as (
+
+    select
+        -- what
+        trigger_name,
+        status,
+        status_in_words,
+        decided_by,
+        decided_by_in_words,
+
+        -- counts
+        count(*) as deliveries,
+        count(distinct document_key) as document_keys,
+
+        -- times
+        min(received_at) as first_received_at,
+        max(received_at) as last_received_at,
+        max(decided_at) as last_decided_at,
+
+        -- the rows behind the counts
+        concat(
+            'select * from {{ ref("document_statuses") }} where trigger_name = \'',
+            replace(trigger_name, '\'', '\\\''),
+            '\' and status = \'', status,
+            '\' and decided_by = \'', decided_by, '\''
+        ) as rows_behind
+    from statuses
+    group by trigger_name, status, status_in_words, decided_by, decided_by_in_words
+
+)
+
+select * from final

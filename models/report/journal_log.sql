@@ -1,0 +1,57 @@
+with
+
+statuses as (
+
+    select * from {{ ref('document_statuses') }}
+
+),
+
+decided as (
+
+    select
+        decided_at as happened_at,
+        if(status in ('NEW', 'NOT_CHECKED'), 'UNMATCHED', status) as event,
+        trigger_name,
+        delivery_id,
+        document_key,
+        document_type,
+        cast(null as string) as reference_id,
+        case
+            when status in ('NEW', 'NOT_CHECKED')
+                then 'it matches no condition of the trigger: acknowledged and discarded'
+            when matched_delivery_id is null then rule_in_words
+            else concat(rule_in_words, '; latest entry by delivery ', matched_delivery_id)
+        end as message,
+        run_id
+    from statuses
+    where
+        status in ('DUPLICATE', 'IN_DOUBT')
+        or (condition_name is null and status in ('NEW', 'NOT_CHECKED'))
+
+),
+
+recorded as (
+
+    select
+        happened_at,
+        event,
+        trigger_name,
+        delivery_id,
+        cast(null as string) as document_key,
+        document_type,
+        reference_id,
+        message,
+        run_id
+    from {{ ref('journal_entries') }}
+
+),
+
+final as (
+
+    select * from decided
+    union all
+    select * from recorded
+
+)
+
+select * from final

@@ -1,0 +1,40 @@
+{%- set run = checked_run(ref('decisions'), ref('documents_in_execution')) %}
+with
+
+unfinished as (
+
+    select
+        delivery_id,
+        trigger_name
+    from {{ ref('documents_in_execution') }}
+    where for_run_id = {{ run }} and ended_by is null
+    union all
+    select
+        delivery_id,
+        trigger_name
+    from {{ ref('decisions') }}
+    where for_run_id = {{ run }} and status in ('NEW', 'NOT_CHECKED') and service is not null
+
+),
+
+final as (
+
+    select
+        coalesce(unfinished.delivery_id, open_documents.delivery_id) as delivery_id,
+        coalesce(unfinished.trigger_name, open_documents.trigger_name) as trigger_name,
+        count(unfinished.delivery_id) as unfinished,
+        count(open_documents.delivery_id) as open
+    from unfinished
+    full outer join {{ ref('open_documents') }} as open_documents
+        on
+            unfinished.delivery_id = open_documents.delivery_id
+            and unfinished.trigger_name = open_documents.trigger_name
+    group by
+        coalesce(unfinished.delivery_id, open_documents.delivery_id),
+        coalesce(unfinished.trigger_name, open_documents.trigger_name)
+
+)
+
+select *
+from final
+where unfinished != 1 or open != 1

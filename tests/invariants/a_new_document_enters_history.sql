@@ -1,0 +1,43 @@
+-- A NEW document that its trigger looks up and a condition takes has a processing entry, and a
+-- completed one where there is nothing to run.
+{%- set run = checked_run(ref('decisions')) %}
+with
+
+new_documents as (
+
+    select * from {{ ref('decisions') }}
+    where
+        for_run_id = {{ run }}
+        and status = 'NEW'
+        and key_hash is not null
+        and condition_name is not null
+
+),
+
+final as (
+
+    select
+        new_documents.delivery_id,
+        new_documents.trigger_name,
+        new_documents.service,
+        count_if(document_history.processing_status = 'processing') as processing_entries,
+        count_if(document_history.processing_status = 'completed') as completed_entries
+    from new_documents
+    left join {{ ref('document_history') }} as document_history
+        on
+            new_documents.delivery_id = document_history.delivery_id
+            and new_documents.trigger_name = document_history.trigger_name
+            and new_documents.key_hash = document_history.key_hash
+            and new_documents.key_check = document_history.key_check
+            and new_documents.started_at = document_history.started_at
+            and new_documents.expires_at = document_history.expires_at
+            and document_history.run_id = {{ run }}
+    group by new_documents.delivery_id, new_documents.trigger_name, new_documents.service
+
+)
+
+select *
+from final
+where
+    processing_entries != 1
+    or completed_entries != if(service is null, 1, 0)

@@ -1,0 +1,15 @@
+{%- set run = checked_run() %}
+select
+    document_history.delivery_id,
+    document_history.trigger_name,
+    document_history.processing_status,
+    document_status.status
+from {{ ref('document_history') }} as document_history
+inner join {{ ref('document_status') }} as document_status
+    on
+        document_history.delivery_id = document_status.delivery_id
+        and document_history.trigger_name = document_status.trigger_name
+where
+    document_history.run_id = {{ run }}
+    and document_status.run_id = {{ run }}
+    and document_status.status in ('DUPLICATE', 'IN_DOUBT')
