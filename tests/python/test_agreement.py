@@ -69,9 +69,9 @@ def assert_agreement(scenario: Scenario, runs: DbtRuns) -> None:
     """Play a scenario to the reference model and to dbt, run by run."""
     simulator = scenario.simulator()
     configure(runs, scenario)
-    for number, given in enumerate(scenario.runs, start=1):
-        expected = simulator.run(**given.arguments())
-        play(runs, scenario, given)
+    for number, run in enumerate(scenario.runs, start=1):
+        expected = simulator.run(**run.arguments())
+        play(runs, scenario, run)
         assert differences(runs, number, expected) == []
         assert open_document_differences(runs, simulator) == []
         assert history_differences(runs, simulator) == []
