@@ -153,28 +153,28 @@ steps as (
         step.delivery_id,
         step.point
     from folded
-    lateral view explode(
-        concat(
-            transform(
-                deliveries,
-                d -> named_struct(
-                    'place', d.place,
-                    'delivery_id', d.delivery_id,
-                    'point', cast(null as struct<
-                        place: int, started_at: timestamp, live_until: timestamp,
-                        completed_until: timestamp, processing_until: timestamp,
-                        waits_until: timestamp, delivery_id: string
-                    >)
-                )
-            ),
-            transform(
-                result.points,
-                p -> named_struct(
-                    'place', p.place, 'delivery_id', cast(null as string), 'point', p
+        lateral view explode(
+            concat(
+                transform(
+                    deliveries,
+                    d -> named_struct(
+                        'place', d.place,
+                        'delivery_id', d.delivery_id,
+                        'point', cast(null as struct<
+                            place: int, started_at: timestamp, live_until: timestamp,
+                            completed_until: timestamp, processing_until: timestamp,
+                            waits_until: timestamp, delivery_id: string
+                        >)
+                    )
+                ),
+                transform(
+                    result.points,
+                    p -> named_struct(
+                        'place', p.place, 'delivery_id', cast(null as string), 'point', p
+                    )
                 )
             )
-        )
-    ) as step
+        ) as step
 
 ),
 

@@ -108,11 +108,12 @@ final as (
         state,
         case state
             when 'TOLD' then 'its service has told something; the next run takes it in'
-            when 'INTERRUPTED' then if(
-                guaranteed,
-                'nothing was heard of its service in time; the next run brings it back',
-                'nothing was heard of its service in time; the next run gives it up as LOST'
-            )
+            when 'INTERRUPTED'
+                then if(
+                    guaranteed,
+                    'nothing was heard of its service in time; the next run brings it back',
+                    'nothing was heard of its service in time; the next run gives it up as LOST'
+                )
             when 'STARTED' then 'its service is at work'
             when 'DISABLED' then 'its trigger is disabled'
             when 'SUSPENDED' then concat('its trigger is suspended: ', suspended_cause)

@@ -34,7 +34,7 @@ earlier as (
     from {{ last_published('journal_entries') }}
     where
         event in ('RESUBMITTED', 'REFUSED')
-        {% if execute and adapter.exactly_once.run -%}
+    {% if execute and adapter.exactly_once.run -%}
         and {{ adapter.exactly_once.run.has_landed('resubmissions') }}
         {%- endif %}
 
@@ -51,6 +51,22 @@ earlier_of_document as (
     group by
         trigger_name,
         regexp_replace(delivery_id, '/(recovery|resubmission)-[0-9]+$', '')
+
+),
+
+same_request as (
+
+    select distinct reference_id from earlier
+
+),
+
+done as (
+
+    select distinct
+        delivery_id,
+        trigger_name
+    from earlier
+    where event = 'RESUBMITTED'
 
 ),
 
@@ -80,16 +96,8 @@ judged as (
         on
             requests.delivery_id = targets.delivery_id
             and requests.trigger_name = targets.trigger_name
-    left join (
-        select distinct reference_id from earlier
-    ) as same_request on requests.resubmission_id = same_request.reference_id
-    left join (
-        select distinct
-            delivery_id,
-            trigger_name
-        from earlier
-        where event = 'RESUBMITTED'
-    ) as done
+    left join same_request on requests.resubmission_id = same_request.reference_id
+    left join done
         on
             requests.delivery_id = done.delivery_id
             and requests.trigger_name = done.trigger_name

@@ -52,75 +52,75 @@ checked as (
 ),
 
 {% if facts.has_repeated -%}
-landed_earlier as (
+    landed_earlier as (
 
-    select
-        earlier.delivery_id,
-        min_by(earlier.content, struct(earlier.landed_at, earlier.landed_file)) as content
-    from (
         select
-            *,
-            {{ delivery_content() }} as content,
-            {{ contract_breach('transport_api is not null') }} as breach
+            earlier.delivery_id,
+            min_by(earlier.content, struct(earlier.landed_at, earlier.landed_file)) as content
         from (
             select
-                deliveries.*,
-                transports.transport_api
+                *,
+                {{ delivery_content() }} as content,
+                {{ contract_breach('transport_api is not null') }} as breach
             from (
                 select
-                    *,
-                    _file as landed_file
-                from {{ landed_before('deliveries') }}
-            ) as deliveries
-            left join transports on deliveries.transport = transports.transport
+                    deliveries.*,
+                    transports.transport_api
+                from (
+                    select
+                        *,
+                        _file as landed_file
+                    from {{ landed_before('deliveries') }}
+                ) as deliveries
+                left join transports on deliveries.transport = transports.transport
+            )
+        ) as earlier
+        left semi join landed on earlier.delivery_id = landed.delivery_id
+        where earlier.breach is null
+        group by earlier.delivery_id
+
+    ),
+
+    with_content as (
+
+        select
+            *,
+            {{ delivery_content() }} as content
+        from checked
+
+    ),
+
+    ranked as (
+
+        select
+            *,
+            row_number() over first_landed as arrival,
+            first(content) over first_landed as first_content
+        from with_content
+        window first_landed as (
+            partition by delivery_id, breach is null
+            order by landed_at, landed_file, landed_position
         )
-    ) as earlier
-    left semi join landed on earlier.delivery_id = landed.delivery_id
-    where earlier.breach is null
-    group by earlier.delivery_id
 
-),
+    ),
 
-with_content as (
+    judged as (
 
-    select
-        *,
-        {{ delivery_content() }} as content
-    from checked
+        select
+            ranked.* except (arrival, first_content, content, breach),
+            case
+                when ranked.breach is not null then ranked.breach
+                when landed_earlier.content is not null or ranked.arrival > 1
+                    then if(
+                        coalesce(landed_earlier.content, ranked.first_content) = ranked.content,
+                        'REPEATED',
+                        'CONFLICTING'
+                    )
+            end as rejected_because
+        from ranked
+        left join landed_earlier on ranked.delivery_id = landed_earlier.delivery_id
 
-),
-
-ranked as (
-
-    select
-        *,
-        row_number() over first_landed as arrival,
-        first(content) over first_landed as first_content
-    from with_content
-    window first_landed as (
-        partition by delivery_id, breach is null
-        order by landed_at, landed_file, landed_position
-    )
-
-),
-
-judged as (
-
-    select
-        ranked.* except (arrival, first_content, content, breach),
-        case
-            when ranked.breach is not null then ranked.breach
-            when landed_earlier.content is not null or ranked.arrival > 1
-                then if(
-                    coalesce(landed_earlier.content, ranked.first_content) = ranked.content,
-                    'REPEATED',
-                    'CONFLICTING'
-                )
-        end as rejected_because
-    from ranked
-    left join landed_earlier on ranked.delivery_id = landed_earlier.delivery_id
-
-),
+    ),
 {%- else -%}
 judged as (
 
@@ -194,70 +194,70 @@ arrived as (
 {% if facts.takes_earlier -%}
 -- ---- what earlier runs have consumed, for a trigger that was added with a start_from
 
-consumed_landings as (
+    consumed_landings as (
 
-    select
-        deliveries.*,
-        transports.transport_api
-    from (
         select
-            *,
-            _file as landed_file,
-            _pos as landed_position
-        from {{ landed_before('deliveries') }}
-    ) as deliveries
-    left join transports on deliveries.transport = transports.transport
+            deliveries.*,
+            transports.transport_api
+        from (
+            select
+                *,
+                _file as landed_file,
+                _pos as landed_position
+            from {{ landed_before('deliveries') }}
+        ) as deliveries
+        left join transports on deliveries.transport = transports.transport
 
-),
+    ),
 
-consumed_deliveries as (
+    consumed_deliveries as (
 
-    select * except (arrival)
-    from (
-        select
-            *,
-            row_number() over (
-                partition by delivery_id order by landed_at, landed_file, landed_position
-            ) as arrival
-        from consumed_landings
-        where {{ contract_breach('transport_api is not null') }} is null
-    )
-    where arrival = 1
-
-),
-
-taken_late as (
-
-    select
-        consumed_deliveries.*,
-        cast(null as string) as rejected_because,
-        current_triggers.trigger_name,
-        cast(null as string) as left_out,
-        consumed_deliveries.delivery_id as landed_delivery_id,
-        consumed_deliveries.received_at as landed_received_at,
-        'LANDED' as origin,
-        0 as recoveries,
-        cast(null as string) as resubmission_id,
-        false as examined,
-        cast(null as timestamp) as waiting_since,
-        false as had_waited
-    from consumed_deliveries
-    inner join current_triggers
-        on
-            current_triggers.takes_earlier_landings
-            and consumed_deliveries.received_at >= current_triggers.takes_from
-    left join subscriptions
-        on
-            current_triggers.trigger_name = subscriptions.subscriber
-            and consumed_deliveries.document_type = subscriptions.subscribed_type
-            and consumed_deliveries.transport_api = subscriptions.subscribed_api
-    where
-        consumed_deliveries.destination = current_triggers.trigger_name
-        or (
-            consumed_deliveries.destination is null and subscriptions.subscriber is not null
+        select * except (arrival)
+        from (
+            select
+                *,
+                row_number() over (
+                    partition by delivery_id order by landed_at, landed_file, landed_position
+                ) as arrival
+            from consumed_landings
+            where {{ contract_breach('transport_api is not null') }} is null
         )
+        where arrival = 1
 
-),
+    ),
+
+    taken_late as (
+
+        select
+            consumed_deliveries.*,
+            cast(null as string) as rejected_because,
+            current_triggers.trigger_name,
+            cast(null as string) as left_out,
+            consumed_deliveries.delivery_id as landed_delivery_id,
+            consumed_deliveries.received_at as landed_received_at,
+            'LANDED' as origin,
+            0 as recoveries,
+            cast(null as string) as resubmission_id,
+            false as examined,
+            cast(null as timestamp) as waiting_since,
+            false as had_waited
+        from consumed_deliveries
+        inner join current_triggers
+            on
+                current_triggers.takes_earlier_landings
+                and consumed_deliveries.received_at >= current_triggers.takes_from
+        left join subscriptions
+            on
+                current_triggers.trigger_name = subscriptions.subscriber
+                and consumed_deliveries.document_type = subscriptions.subscribed_type
+                and consumed_deliveries.transport_api = subscriptions.subscribed_api
+        where
+            consumed_deliveries.destination = current_triggers.trigger_name
+            or (
+                consumed_deliveries.destination is null and subscriptions.subscriber is not null
+            )
+
+    ),
 {%- endif %}
 
 -- ---- what comes again
@@ -325,14 +325,14 @@ in_queue as (
         rejected_because
     from arrived
     {% if facts.takes_earlier -%}
-    union all
-    select
-        {{ delivery_columns }},
-        landed_file,
-        landed_position,
-        left_out,
-        rejected_because
-    from taken_late
+        union all
+        select
+            {{ delivery_columns }},
+            landed_file,
+            landed_position,
+            left_out,
+            rejected_because
+        from taken_late
     {% endif -%}
     union all
     select
@@ -420,11 +420,12 @@ placed as (
         coalesce(is_eligible and detect_duplicates and use_history and key_state = 'USABLE', false)
             as uses_history,
         {% if facts.has_capacity -%}
-        row_number() over (
-            partition by
-                trigger_name, coalesce(takes_documents, false) and left_out is null and not examined
-            order by received_at, delivery_id
-        ) as queue_number
+            row_number() over (
+                partition by
+                    trigger_name,
+                    coalesce(takes_documents, false) and left_out is null and not examined
+                order by received_at, delivery_id
+            ) as queue_number
         {%- else -%}
         0 as queue_number
         {%- endif %}

@@ -37,7 +37,8 @@ final as (
         ) as trigger_id,
         triggers.trigger_name is not null as is_in_seed,
         {% for setting, (type, default) in trigger_defaults().items() -%}
-            {%- set written = "try_cast(nullif(trim(triggers." ~ setting ~ "), '') as " ~ type ~ ")" -%}
+            {%- set text = "nullif(trim(triggers." ~ setting ~ "), '')" -%}
+            {%- set written = "try_cast(" ~ text ~ " as " ~ type ~ ")" -%}
             {% if setting in ['resolver', 'resource_monitor'] -%}
                 nullif({{ written }}, 'none') as {{ setting }},
             {% elif default is none -%}

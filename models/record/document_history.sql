@@ -15,9 +15,9 @@ started as (
         key_check
     from {{ ref('decisions') }}
     -- where there is nothing to run, being decided completes the document
-    lateral view explode(
-        if(service is null, array('processing', 'completed'), array('processing'))
-    ) as processing_status
+        lateral view explode(
+            if(service is null, array('processing', 'completed'), array('processing'))
+        ) as processing_status
     where adds_to_history
 
 ),

@@ -34,22 +34,25 @@ opened as (
 
 ),
 
+opened_with_entries as (
+
+    select
+        * except (key_hash, key_check, started_at, expires_at),
+        -- only a document with entries has their times and hashes
+        if(adds_to_history, key_hash, null) as key_hash,
+        if(adds_to_history, key_check, null) as key_check,
+        if(adds_to_history, started_at, null) as started_at,
+        if(adds_to_history, expires_at, null) as expires_at
+    from opened
+
+),
+
 final as (
 
     {% set names = model.columns.keys() | join(', ') if model.columns else '*' -%}
     select {{ names }} from still_open
     union all
-    select {{ names }}
-    from (
-        select
-            * except (key_hash, key_check, started_at, expires_at),
-            -- only a document with entries has their times and hashes
-            if(adds_to_history, key_hash, null) as key_hash,
-            if(adds_to_history, key_check, null) as key_check,
-            if(adds_to_history, started_at, null) as started_at,
-            if(adds_to_history, expires_at, null) as expires_at
-        from opened
-    )
+    select {{ names }} from opened_with_entries
 
 )
 

@@ -25,19 +25,21 @@ final as (
         waiting.reason,
         case waiting.reason
             when 'DISABLED' then 'its trigger is disabled, or no longer in the seed'
-            when 'SUSPENDED' then concat_ws(
-                ': ',
-                'its trigger is suspended',
-                states.suspended_cause,
-                states.suspended_by,
-                states.suspended_reason
-            )
+            when 'SUSPENDED'
+                then concat_ws(
+                    ': ',
+                    'its trigger is suspended',
+                    states.suspended_cause,
+                    states.suspended_by,
+                    states.suspended_reason
+                )
             when 'QUEUE_CAPACITY' then 'older deliveries have filled the queue of this run'
-            when 'UNFINISHED_DOCUMENT' then concat_ws(
-                ' ',
-                'a copy of it is not finished:',
-                waiting.blocked_by_delivery_id
-            )
+            when 'UNFINISHED_DOCUMENT'
+                then concat_ws(
+                    ' ',
+                    'a copy of it is not finished:',
+                    waiting.blocked_by_delivery_id
+                )
             when 'BEHIND' then concat_ws(
                 ' ',
                 'a copy of it before this one is not decided:',
