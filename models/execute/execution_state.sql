@@ -1,8 +1,8 @@
-{#- Nothing is told of a document before it was decided: from the oldest open one on, with a day
-    for clocks that differ, executions are worth reading. The literal lets Iceberg leave out the
-    files before it; a view that is older than the last run reads more, never less. -#}
+{#- Nothing is told of a document before it was decided, so executions are worth reading from the
+    oldest open one on. The literal lets Iceberg leave out the files before it; a view that is older
+    than the last run reads more, never less. -#}
 {%- set oldest = run_query(
-    "select cast(coalesce(min(decided_at), " ~ run_clock() ~ ") - interval 1 day as string) from "
+    'select cast(coalesce(min(decided_at), ' ~ run_clock() ~ ') as string) from '
     ~ ref('open_documents')
 ).rows[0][0] if execute and adapter.exactly_once.run else '1970-01-01' -%}
 -- depends_on: {{ ref('published_runs') }}
@@ -56,7 +56,7 @@ queued as (
         ) as delivery_before,
         -- told since the last run, which the next one takes in
         coalesce(
-            told.told_at > coalesce(open_documents.last_event_at, timestamp '0001-01-01'), false
+            told.told_at > coalesce(open_documents.last_event_at, open_documents.decided_at), false
         ) as has_news,
         {{ plus_ms('open_documents.last_event_at', 'settings.retry_interval_ms') }} as retry_at,
         {{ plus_ms('open_documents.last_started_at', 'settings.execution_timeout_ms') }}
