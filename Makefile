@@ -50,7 +50,7 @@ demo: setup
 
 test: lint
 	@echo "-- pytest"
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: lint-python lint-sql
 

@@ -1,3 +1,10 @@
+{#- The days of the landed table that hold the documents of open work, as literals, so that no other
+    is read. Where a run is killed between its publication and this view, its new work is hidden
+    until the next run has made the view again, and is never shown without its document. -#}
+{%- set days = run_query(
+    'select distinct cast(to_date(landed_received_at) as string) from ' ~ ref('open_documents')
+).columns[0].values() | list | sort if execute and adapter.exactly_once.run else none -%}
+-- depends_on: {{ ref('open_documents') }}
 with
 
 dispatched as (
@@ -13,7 +20,8 @@ with_document as (
         'dispatched',
         source('landing', 'deliveries'),
         source('landing', 'resubmissions'),
-        ['errors_to'],
+        ['transport', 'errors_to'],
+        days,
     ) | indent(4) }}
 
 ),
@@ -32,6 +40,7 @@ final as (
         document_type,
         document_key,
         document,
+        transport,
         errors_to,
 
         -- times
@@ -39,6 +48,8 @@ final as (
         decided_at,
         is_overdue
     from with_document
+    -- its landed row was found
+    where transport is not null
 
 )
 
