@@ -691,10 +691,8 @@ class Transactions:
             if name.startswith(GRAVE) and name != keep:
                 self._engine.rows(f"drop table if exists {self._schema}.{name}")
 
-    def _drop_branch(self, branch: str, names: Sequence[str] | None = None) -> None:
-        if names is None:
-            names = [name for name, found in self._branches() if found == branch]
-        for name in dict.fromkeys(names):
+    def _drop_branch(self, branch: str) -> None:
+        for name in [name for name, found in self._branches() if found == branch]:
             self._engine.rows(
                 f"alter table {self._ledgers[name].relation} drop branch if exists {branch}"
             )

@@ -25,6 +25,17 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt_exactly_once.landed_tables import create_table_sql, read_landed_tables
 
 PROJECT_FOLDER = Path(__file__).parents[2]
+# the commit record stands last
+LEDGERS = [
+    "document_history",
+    "document_status",
+    "open_documents",
+    "waiting_deliveries",
+    "trigger_states",
+    "journal_entries",
+    "rejected_deliveries",
+    "published_runs",
+]
 LINKED = ("models", "macros", "tests", "selectors.yml")
 
 

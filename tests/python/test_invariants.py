@@ -16,21 +16,11 @@ from typing import Any
 
 import pytest
 from dbt.cli.main import dbtRunner, dbtRunnerResult
-from dbt_runs import PROJECT_FOLDER, DbtRuns, failures
+from dbt_runs import LEDGERS, PROJECT_FOLDER, DbtRuns, failures
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 START = datetime(2024, 3, 1, 12, 0, tzinfo=timezone.utc)
-LEDGERS = (
-    "document_history",
-    "document_status",
-    "open_documents",
-    "waiting_deliveries",
-    "trigger_states",
-    "journal_entries",
-    "rejected_deliveries",
-    "published_runs",
-)
 TESTS = {
     path.stem: path.parent.name
     for folder in ("invariants", "audit")

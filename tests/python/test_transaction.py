@@ -12,21 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt_runs import PROJECT_FOLDER, DbtRuns, failures
+from dbt_runs import LEDGERS, PROJECT_FOLDER, DbtRuns, failures
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once.process import ProcessIdentity
 
-LEDGERS = [
-    "document_history",
-    "document_status",
-    "open_documents",
-    "waiting_deliveries",
-    "trigger_states",
-    "journal_entries",
-    "rejected_deliveries",
-    "published_runs",
-]
 DEAD = "00000000-dead"
 
 
