@@ -1,0 +1,219 @@
+"""The user's functions in python_udfs: found, loaded, and given to Spark.
+
+They are loaded here to learn their names and to tell what is wrong with a module before a run
+begins. Spark's workers get the same files as an archive named after its content, and load from it
+the one module they need.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import importlib
+import importlib.util
+import pkgutil
+import shutil
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from dbt_exactly_once import worker_entry
+from dbt_exactly_once.engine import ExactlyOnceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PACKAGE = "python_udfs"
+OWN_FOLDER = Path(__file__).parents[1] / PACKAGE
+ASK = "ask_resolver"
+MONITOR = "ask_resource_monitor"
+ANSWERS = "array<struct<delivery_id: string, resolver_result: string, message: string>>"
+AVAILABILITY = "struct<is_available: boolean, message: string>"
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """The functions of a project, as they stood when they were loaded."""
+
+    folders: tuple[Path, ...]
+    version: str
+    package: ModuleType
+
+    def names(self, kind: str) -> list[str]:
+        """The names registered under a kind: resolver, resource_monitor, service."""
+        return self.package._hooks.registry.names(kind)
+
+    def get(self, kind: str, name: str) -> Any:
+        """A registered function; raises KeyError where there is none."""
+        return self.package._hooks.registry.get(kind, name)
+
+    def modules(self, kind: str) -> dict[str, str]:
+        """The module of each function registered under a kind, by name."""
+        return {name: self.get(kind, name).module for name in self.names(kind)}
+
+
+def load_hooks(project_dir: str | Path) -> Hooks:
+    """Load every module of the project's folder python_udfs, and the package's own.
+
+    Raises ExactlyOnceError, in one line, where a module cannot be imported, a name is registered
+    twice or a function cannot be called as it must be.
+    """
+    folders = tuple(dict.fromkeys([OWN_FOLDER, Path(project_dir).absolute() / PACKAGE]))
+    folders = tuple(folder for folder in folders if folder.is_dir())
+    version = _version(folders)
+    loaded = sys.modules.get(PACKAGE)
+    if getattr(loaded, "version", None) == version:
+        return Hooks(folders, version, loaded)
+    with _all_or_nothing():
+        package = _import_package(folders)
+        for module in sorted(_modules(package)):
+            try:
+                importlib.import_module(module)
+            except Exception as error:
+                raise ExactlyOnceError(
+                    f"exactly_once: module {module} cannot be used: {_said(error)}; correct it or "
+                    f"move it out of {PACKAGE}/"
+                ) from error
+        package.version = version
+    return Hooks(folders, version, package)
+
+
+@contextmanager
+def _all_or_nothing() -> Iterator[None]:
+    """Forget what another project has loaded, and what was loaded before an error."""
+    _forget()
+    try:
+        yield
+    except BaseException:
+        _forget()
+        raise
+
+
+def _forget() -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == PACKAGE]:
+        del sys.modules[name]
+
+
+def _import_package(folders: tuple[Path, ...]) -> ModuleType:
+    """The package, its modules looked for in all folders."""
+    spec = importlib.util.spec_from_file_location(
+        PACKAGE,
+        OWN_FOLDER / "__init__.py",
+        submodule_search_locations=[str(folder) for folder in folders],
+    )
+    if spec is None or spec.loader is None:
+        raise ExactlyOnceError(f"exactly_once: {OWN_FOLDER} is not there: install the package anew")
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[PACKAGE] = package
+    spec.loader.exec_module(package)
+    return package
+
+
+def _modules(package: ModuleType) -> Iterator[str]:
+    """The names of the user's modules: all but those that start with an underscore."""
+    for found in pkgutil.walk_packages(package.__path__, f"{PACKAGE}."):
+        if not any(part.startswith("_") for part in found.name.split(".")):
+            yield found.name
+
+
+def _files(folders: tuple[Path, ...]) -> dict[str, Path]:
+    """The files of the package by their path within it; of two the first folder's rules."""
+    found: dict[str, Path] = {}
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                found.setdefault(str(path.relative_to(folder)), path)
+    return found
+
+
+def _version(folders: tuple[Path, ...]) -> str:
+    digest = hashlib.sha256()
+    for name, path in sorted(_files(folders).items()):
+        digest.update(f"{name}\0{path}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _said(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    kind = type(error).__name__
+    return text if kind == "RegistrationError" else f"{kind}: {text}"
+
+
+# ---- Spark
+
+
+def register_hooks(spark: SparkSession, hooks: Hooks) -> None:
+    """Give Spark the functions ask_resolver and ask_resource_monitor, where it has them not yet.
+
+    `ask_resolver(resolver, trigger_name, limit_ms, chain)` answers an array of candidates, see
+    python_udfs._asking; `ask_resource_monitor(name)` tells whether a resource is available. They
+    are not deterministic, so that Spark neither repeats a call nor moves it.
+    """
+    if getattr(spark, "_exactly_once_hooks", None) == hooks.version:
+        return
+    from pyspark import cloudpickle
+    from pyspark.sql.functions import ArrowUDFType, arrow_udf
+
+    spark.sparkContext.addPyFile(str(_archive(hooks)))
+    cloudpickle.register_pickle_by_value(worker_entry)
+    functions = {
+        ASK: (
+            worker_entry.ask_in_worker(
+                hooks.version, hooks.modules("resolver"), str(trace_folder())
+            ),
+            ANSWERS,
+        ),
+        MONITOR: (
+            worker_entry.monitor_in_worker(hooks.version, hooks.modules("resource_monitor")),
+            AVAILABILITY,
+        ),
+    }
+    for name, (function, result) in functions.items():
+        function_in_sql = arrow_udf(function, result, ArrowUDFType.SCALAR_ITER)
+        spark.udf.register(name, function_in_sql.asNondeterministic())
+    spark._exactly_once_hooks = hooks.version
+
+
+def _archive(hooks: Hooks) -> Path:
+    """The package as a zip file, which workers import from."""
+    path = _own_folder() / f"{PACKAGE}_{hooks.version}.zip"
+    if not path.exists():
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, file in _files(hooks.folders).items():
+                archive.write(file, f"{PACKAGE}/{name}")
+    return path
+
+
+@cache
+def _own_folder() -> Path:
+    """A folder of this process, gone with it."""
+    folder = Path(tempfile.mkdtemp(prefix="exactly_once_"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def trace_folder() -> Path:
+    """Where workers on this host write down what they ask, see python_udfs._asking.Trace."""
+    folder = _own_folder() / "asked"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def being_asked() -> list[tuple[str, str, list[str]]]:
+    """Trigger, resolver and delivery ids of the calls that have not ended in a worker."""
+    found = []
+    for path in sorted(trace_folder().iterdir()):
+        text = path.read_bytes().split(b"\0")[0].decode(errors="replace")
+        if text:
+            trigger_name, resolver, *delivery_ids = text.split("\n")
+            found.append((trigger_name, resolver, delivery_ids))
+        path.unlink()
+    return found
