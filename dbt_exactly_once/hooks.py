@@ -15,6 +15,7 @@ import pkgutil
 import shutil
 import sys
 import tempfile
+import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -150,18 +151,20 @@ def _said(error: BaseException) -> str:
 # ---- Spark
 
 
-def register_hooks(spark: SparkSession, hooks: Hooks) -> None:
-    """Give Spark the functions ask_resolver and ask_resource_monitor, where it has them not yet.
+def register_hooks(hooks: Hooks, spark: SparkSession | None = None) -> None:
+    """Give a session ask_resolver and ask_resource_monitor, where it has them not yet.
 
     `ask_resolver(resolver, trigger_name, limit_ms, chain)` answers an array of candidates, see
     python_udfs._asking; `ask_resource_monitor(name)` tells whether a resource is available. They
     are not deterministic, so that Spark neither repeats a call nor moves it.
     """
-    if getattr(spark, "_exactly_once_hooks", None) == hooks.version:
-        return
     from pyspark import cloudpickle
+    from pyspark.sql import SparkSession
     from pyspark.sql.functions import ArrowUDFType, arrow_udf
 
+    spark = spark or SparkSession.builder.getOrCreate()
+    if getattr(spark, "_exactly_once_hooks", None) == hooks.version:
+        return
     spark.sparkContext.addPyFile(str(_archive(hooks)))
     cloudpickle.register_pickle_by_value(worker_entry)
     functions = {
@@ -177,8 +180,11 @@ def register_hooks(spark: SparkSession, hooks: Hooks) -> None:
         ),
     }
     for name, (function, result) in functions.items():
-        function_in_sql = arrow_udf(function, result, ArrowUDFType.SCALAR_ITER)
-        spark.udf.register(name, function_in_sql.asNondeterministic())
+        with warnings.catch_warnings():
+            # it would rather have type hints, which would make the workers' part import Arrow
+            warnings.simplefilter("ignore", UserWarning)
+            in_sql = arrow_udf(function, result, ArrowUDFType.SCALAR_ITER)
+        spark.udf.register(name, in_sql.asNondeterministic())
     spark._exactly_once_hooks = hooks.version
 
 

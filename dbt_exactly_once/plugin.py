@@ -13,21 +13,33 @@ import logging
 from dbt.adapters.contracts.connection import Connection
 from dbt.adapters.spark.connections import SparkConnectionManager
 from dbt.adapters.spark.impl import SparkAdapter
+from dbt.flags import get_flags
 from dbt.plugins.manager import dbtPlugin
 
+from dbt_exactly_once.hooks import load_hooks, register_hooks
 from dbt_exactly_once.lake import ensure_place
 from dbt_exactly_once.transaction import Transactions
 
 _adapters_open = SparkConnectionManager.open.__func__
 
 
+# the commands whose SQL may call the user's functions
+COMMANDS_WITH_HOOKS = ("build", "run", "test", "run-operation")
+
+
 def _open_where_the_lake_is(
     manager: type[SparkConnectionManager], connection: Connection
 ) -> Connection:
-    """Open a connection as the adapter does, after the folders of a local lake exist."""
-    if connection.state != "open":
-        ensure_place(connection.credentials.server_side_parameters)
-    return _adapters_open(manager, connection)
+    """Open a connection as the adapter does, where the lake is and with the user's functions."""
+    if connection.state == "open":
+        return _adapters_open(manager, connection)
+    ensure_place(connection.credentials.server_side_parameters)
+    flags = get_flags()
+    hooks = load_hooks(flags.PROJECT_DIR) if flags.WHICH in COMMANDS_WITH_HOOKS else None
+    opened = _adapters_open(manager, connection)
+    if hooks is not None and connection.credentials.method == "session":
+        register_hooks(hooks)
+    return opened
 
 
 class ExactlyOncePlugin(dbtPlugin):

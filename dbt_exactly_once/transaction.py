@@ -21,8 +21,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from dbt.flags import get_flags
+
 from dbt_exactly_once.engine import AdapterEngine, Engine, ExactlyOnceError, literal, one_line
 from dbt_exactly_once.filters import filter_sql
+from dbt_exactly_once.hooks import being_asked, load_hooks
 from dbt_exactly_once.process import ProcessIdentity
 
 LOCK = "run_lock"
@@ -82,6 +85,7 @@ class Run:
     landed: dict[str, str | None]
     greatest_received_at: str | None
     removal_bound: str | None = None
+    has_asked: bool = False
     published: bool = False
     said: list[str] = field(default_factory=list)
 
@@ -504,6 +508,50 @@ class Transactions:
         except Exception as error:
             return one_line(error)
         return None
+
+    # ---------------------------------------------------------------- ask
+
+    def hook_names(self, kind: str) -> list[str]:
+        """The names that the modules of python_udfs register under a kind."""
+        return load_hooks(get_flags().PROJECT_DIR).names(kind)
+
+    def ask_resolvers(
+        self, relation: str, columns: str, sql: str | None, is_missing: bool
+    ) -> None:
+        """Ask resolvers until nobody is left to ask; keep the answers in `relation`.
+
+        sql: selects the answers of those that have none in `relation` yet; None where there is
+        nobody to ask. Raises ExactlyOnceError where a resolver has killed its worker.
+        """
+        run = self._open_run()
+        if sql is None and not is_missing:
+            return
+        self._engine.rows(f"create or replace table {relation} ({columns}) using iceberg")
+        run.has_asked = sql is not None
+        is_cut_short = run.has_asked
+        answered = 0
+        being_asked()
+        while is_cut_short:
+            try:
+                self._engine.rows(f"insert into {relation} {sql}")
+            except Exception as error:
+                self._explain_death(error)
+                raise
+            found = self._engine.rows(f"select count(*), bool_or(is_cut_short) from {relation}")[0]
+            is_cut_short = bool(found[1]) and found[0] > answered
+            answered = found[0]
+
+    def _explain_death(self, error: BaseException) -> None:
+        """Say whom a worker was asking when it died; Spark only tells that it is gone."""
+        for trigger_name, resolver, delivery_ids in being_asked():
+            ids = ", ".join(delivery_ids[:5]) + (" ..." if len(delivery_ids) > 5 else "")
+            held = f"{{delivery_id: {delivery_ids[0]}, trigger_name: {trigger_name}}}"
+            raise ExactlyOnceError(
+                f"exactly_once: resolver {resolver} of trigger {trigger_name} ended the process "
+                f"that asked it about {ids}: nothing is published; correct it, or set a delivery "
+                f"aside with `dbt run-operation hold_delivery --args '{held}'` "
+                f"({one_line(error)})"
+            ) from error
 
     # ---------------------------------------------------------------- publish and end
 

@@ -1,8 +1,9 @@
-{% macro chain_fold(deliveries, known) -%}
+{% macro chain_fold(deliveries, known, unanswered='STOP') -%}
     {#- Decides the deliveries of one key one after the other, as far as one depends on another.
 
         deliveries: array of structs in chain order with the fields of `in_chains`;
-        known: struct with completed_until, processing_until and waits_until of the key in history.
+        known: struct with completed_until, processing_until and waits_until of the key in history;
+        unanswered: what a delivery means for those behind it whose resolver was not asked yet.
         Returns a struct: `points`, the deliveries that became NEW and what they added to history
         (the state of any other delivery follows from the points before it), and `stopped_at`, the
         place of the first delivery that could not be decided, null where all could.
@@ -37,7 +38,7 @@
                     case
                         when d.origin = 'RESUBMISSION' then 'NEW'
                         when d.is_beyond_recovery then 'OTHER'
-                        else {{ chain_outcome('d', state) }}
+                        else {{ chain_outcome('d', state, unanswered) }}
                     end
                 ),
                 outcome -> case

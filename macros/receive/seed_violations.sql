@@ -3,6 +3,10 @@
     {%- set triggers = ref('triggers') -%}
     {%- set conditions = ref('trigger_conditions') -%}
     {%- set transports = ref('transports') -%}
+    {%- set registered = {
+        'resolver': adapter.exactly_once.hook_names('resolver'),
+        'resource_monitor': adapter.exactly_once.hook_names('resource_monitor'),
+    } -%}
     {%- set one_of = {
         'api': ['MSG', 'JMS'],
         'acknowledgement_mode': [
@@ -54,22 +58,19 @@
                 ),
                     {%- endif -%}
                 {%- endfor %}
+                {% for kind, names in registered.items() -%}
                 if(
-                    trim(resolver) != '' and trim(resolver) != 'none',
+                    trim({{ kind }}) not in (
+                        'none', ''
+                        {%- for name in names %}, {{ sql_text(name) }}{% endfor -%}
+                    ),
                     concat(
-                        'resolver is ', resolver,
-                        ', which no module of python_udfs registers: leave it blank'
+                        '{{ kind }} is ', {{ kind }}, ', which no module of python_udfs registers: ',
+                        {{ sql_text('use ' ~ (names + ['none']) | join(' or ')) }}
                     ),
                     null
-                ),
-                if(
-                    trim(resource_monitor) != '' and trim(resource_monitor) != 'none',
-                    concat(
-                        'resource_monitor is ', resource_monitor,
-                        ', which no module of python_udfs registers: leave it blank'
-                    ),
-                    null
-                )
+                ){{ ',' if not loop.last }}
+                {% endfor -%}
             )) as problem
         from {{ triggers }}
         union all

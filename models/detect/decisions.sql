@@ -1,275 +1,8 @@
-{%- set skew = var('clock_skew_tolerance_ms') -%}
-{%- set is_unavailable = 'true' if var('history_unavailable') else 'false' -%}
 with
 
-trigger_queue as (
+examined as (
 
-    select * from {{ ref('trigger_queue') }}
-    where place = 'QUEUED'
-
-),
-
-event_time as (
-
-    select {{ event_time_now() }} as now
-
-),
-
-queued as (
-
-    select
-        trigger_queue.*,
-        trigger_queue.resolver is not null as has_resolver,
-        cast(null as string) as resolver_result,
-        cast(null as string) as resolver_message,
-        trigger_queue.origin = 'RECOVERY'
-        and trigger_queue.recoveries > {{ var('max_recoveries') }} as is_beyond_recovery,
-        {{ is_unavailable }} and trigger_queue.uses_history as is_unavailable,
-        {{ plus_ms('trigger_queue.history_removed_until', skew) }} as removed_until,
-        -- an entry starts at the delivery's time; a delivery that had waited starts later
-        if(
-            trigger_queue.had_waited,
-            greatest(trigger_queue.received_at, event_time.now),
-            trigger_queue.received_at
-        ) as started_at
-    from trigger_queue
-    cross join event_time
-
-),
-
-timed as (
-
-    select
-        *,
-        {{ plus_ms('started_at', 'history_time_to_live_ms') }} as expires_at
-    from queued
-
-),
-
--- ---- deliveries of one key, decided one after the other
-
-chains as (
-
-    select
-        timed.trigger_name,
-        timed.key_hash,
-        timed.key_check,
-        sort_array(
-            collect_list(
-                named_struct(
-                    'turn', if(timed.origin = 'RESUBMISSION', 0, 1),
-                    'received_at', timed.received_at,
-                    'delivery_id', timed.delivery_id,
-                    'origin', timed.origin,
-                    'has_condition', timed.condition_name is not null,
-                    'has_resolver', timed.has_resolver,
-                    'resolver_result', timed.resolver_result,
-                    'suspends_on_error', timed.suspends_on_error,
-                    'is_beyond_recovery', timed.is_beyond_recovery,
-                    'is_unavailable', timed.is_unavailable,
-                    'removed_until', timed.removed_until,
-                    'started_at', timed.started_at,
-                    'completed_until', if(
-                        timed.service is null, {{ plus_ms('timed.expires_at', skew) }}, null
-                    ),
-                    'processing_until', if(
-                        timed.service is null,
-                        {{ plus_ms('timed.expires_at', skew) }},
-                        {{ forever() }}
-                    ),
-                    'waits_until', if(timed.service is null, null, {{ forever() }})
-                )
-            )
-        ) as deliveries
-    from timed
-    where timed.uses_history
-    group by timed.trigger_name, timed.key_hash, timed.key_check
-
-),
-
-in_chains as (
-
-    select
-        chains.trigger_name,
-        chains.key_hash,
-        chains.key_check,
-        transform(
-            chains.deliveries,
-            (d, i) -> named_struct(
-                'place', i,
-                'received_at', d.received_at,
-                'delivery_id', d.delivery_id,
-                'origin', d.origin,
-                'has_condition', d.has_condition,
-                'has_resolver', d.has_resolver,
-                'resolver_result', d.resolver_result,
-                'suspends_on_error', d.suspends_on_error,
-                'is_beyond_recovery', d.is_beyond_recovery,
-                'is_unavailable', d.is_unavailable,
-                'removed_until', d.removed_until,
-                'started_at', d.started_at,
-                'completed_until', d.completed_until,
-                'processing_until', d.processing_until,
-                'waits_until', d.waits_until
-            )
-        ) as deliveries,
-        named_struct(
-            'completed_until', history_matches.completed_until,
-            'processing_until', history_matches.processing_until,
-            'waits_until', history_matches.waits_until
-        ) as known,
-        history_matches.waits_for_delivery_id,
-        history_matches.entries
-    from chains
-    left join {{ ref('history_matches') }} as history_matches
-        on
-            chains.key_hash = history_matches.key_hash
-            and chains.key_check = history_matches.key_check
-            and chains.trigger_name = history_matches.trigger_name
-
-),
-
-folded as (
-
-    select
-        *,
-        {{ chain_fold('deliveries', 'known') }} as result
-    from in_chains
-
-),
-
-steps as (
-
-    select
-        trigger_name,
-        key_hash,
-        key_check,
-        known,
-        waits_for_delivery_id,
-        entries,
-        result.stopped_at,
-        try_element_at(deliveries, result.stopped_at + 1).delivery_id as stopped_at_delivery_id,
-        step.place,
-        step.delivery_id,
-        step.point
-    from folded
-        lateral view explode(
-            concat(
-                transform(
-                    deliveries,
-                    d -> named_struct(
-                        'place', d.place,
-                        'delivery_id', d.delivery_id,
-                        'point', cast(null as struct<
-                            place: int, started_at: timestamp, live_until: timestamp,
-                            completed_until: timestamp, processing_until: timestamp,
-                            waits_until: timestamp, delivery_id: string
-                        >)
-                    )
-                ),
-                transform(
-                    result.points,
-                    p -> named_struct(
-                        'place', p.place, 'delivery_id', cast(null as string), 'point', p
-                    )
-                )
-            )
-        ) as step
-
-),
-
--- the state of a delivery follows from history and from the NEW ones before it in its chain
-with_points as (
-
-    select
-        * except (point),
-        max(point.completed_until) over before_it as chain_completed_until,
-        max(point.processing_until) over before_it as chain_processing_until,
-        max(point.waits_until) over before_it as chain_waits_until,
-        max(
-            if(
-                point is null,
-                null,
-                named_struct(
-                    'started_at', point.started_at,
-                    'live_until', point.live_until,
-                    'delivery_id', point.delivery_id
-                )
-            )
-        ) over before_it as chain_entry,
-        point is null as is_delivery
-    from steps
-    window before_it as (
-        partition by trigger_name, key_hash, key_check
-        order by place
-        range between unbounded preceding and 1 preceding
-    )
-
-),
-
-chained as (
-
-    select
-        trigger_name,
-        delivery_id,
-        greatest(known.completed_until, chain_completed_until) as completed_until,
-        greatest(known.processing_until, chain_processing_until) as processing_until,
-        greatest(known.waits_until, chain_waits_until) as waits_until,
-        coalesce(chain_entry.delivery_id, waits_for_delivery_id) as waits_for_delivery_id,
-        coalesce(place > stopped_at, false) as is_behind,
-        stopped_at_delivery_id,
-        if(
-            chain_entry is null,
-            entries,
-            sort_array(concat(array(chain_entry), coalesce(entries, array())), false)
-        ) as entries
-    from with_points
-    where is_delivery
-
-),
-
--- ---- each delivery by itself: state, rule, status
-
-with_state as (
-
-    select
-        timed.*,
-        chained.waits_for_delivery_id,
-        coalesce(chained.is_behind, false) as is_behind,
-        chained.stopped_at_delivery_id,
-        chained.entries,
-        if(
-            timed.uses_history,
-            {{ history_state(
-                'chained.completed_until', 'chained.waits_until', 'chained.processing_until',
-                'timed.received_at', 'timed.is_unavailable', 'timed.removed_until'
-            ) }},
-            'NONE'
-        ) as history_state
-    from timed
-    left join chained
-        on
-            timed.trigger_name = chained.trigger_name
-            and timed.delivery_id = chained.delivery_id
-
-),
-
-ruled as (
-
-    select
-        *,
-        case
-            when is_behind then null
-            when origin = 'RESUBMISSION' then 'OPERATOR'
-            when is_beyond_recovery then 'MAX_RECOVERIES'
-            when history_state = 'WAITS' then null
-            else {{ decision_rule(
-                'is_eligible', 'detect_duplicates', 'use_history', 'has_resolver', 'redelivery',
-                'key_state', 'history_state', 'resolver_result',
-                "(suspends_on_error and (history_state != 'UNAVAILABLE' or is_unavailable))"
-            ) }}
-        end as rule_id
-    from with_state
+    {{ examined_deliveries(answers_of_this_run()) | indent(4) }}
 
 ),
 
@@ -294,61 +27,63 @@ decision_rules as (
 final as (
 
     select
-        ruled.delivery_id,
-        ruled.trigger_name,
-        ruled.trigger_id,
-        ruled.landed_delivery_id,
-        ruled.landed_received_at,
-        ruled.origin,
-        ruled.recoveries,
-        ruled.resubmission_id,
-        ruled.transport,
-        ruled.document_type,
-        ruled.guaranteed,
-        ruled.redelivery_count,
-        ruled.received_at,
-        ruled.waiting_since,
-        ruled.document_key,
-        ruled.key_source,
-        ruled.key_hash,
-        ruled.key_check,
-        ruled.document_hash,
-        ruled.condition_name,
-        ruled.service,
-        ruled.redelivery,
-        ruled.key_state,
-        if(ruled.history_state = 'WAITS', 'PROCESSING', ruled.history_state) as history_state,
-        ruled.resolver_result,
-        ruled.resolver_message as message,
+        examined.delivery_id,
+        examined.trigger_name,
+        examined.trigger_id,
+        examined.landed_delivery_id,
+        examined.landed_received_at,
+        examined.origin,
+        examined.recoveries,
+        examined.resubmission_id,
+        examined.transport,
+        examined.document_type,
+        examined.guaranteed,
+        examined.redelivery_count,
+        examined.received_at,
+        examined.waiting_since,
+        examined.document_key,
+        examined.key_source,
+        examined.key_hash,
+        examined.key_check,
+        examined.document_hash,
+        examined.condition_name,
+        examined.service,
+        examined.redelivery,
+        examined.key_state,
+        if(examined.history_state = 'WAITS', 'PROCESSING', examined.history_state) as history_state,
+        nullif(examined.resolver_result, 'NOT_ASKED') as resolver_result,
+        examined.resolver_message as message,
         if(
-            ruled.history_state = 'UNAVAILABLE',
+            examined.history_state = 'UNAVAILABLE',
             null,
             try_element_at(
-                filter(ruled.entries, e -> e.live_until > ruled.received_at), 1
+                filter(examined.entries, e -> e.live_until > examined.received_at), 1
             ).delivery_id
         ) as matched_delivery_id,
-        ruled.rule_id,
+        examined.rule_id,
         decision_rules.status,
         decision_rules.decided_by,
         coalesce(decision_rules.status != 'SUSPENDED', false) as is_decided,
         case
-            when ruled.is_behind then 'BEHIND'
+            when examined.is_behind then 'BEHIND'
             when decision_rules.status = 'SUSPENDED' then 'SUSPENDED'
-            when decision_rules.status is null then 'UNFINISHED_DOCUMENT'
+            when examined.history_state = 'WAITS' then 'UNFINISHED_DOCUMENT'
+            when decision_rules.status is null then 'RESOLVER_DOWN'
         end as waiting_reason,
         case
-            when ruled.is_behind then ruled.stopped_at_delivery_id
-            when decision_rules.status is null then ruled.waits_for_delivery_id
+            when examined.is_behind then examined.stopped_at_delivery_id
+            when decision_rules.status is null and examined.history_state = 'WAITS'
+                then examined.waits_for_delivery_id
         end as blocked_by_delivery_id,
         -- a document has entries where its trigger looks into history and a condition takes it
-        ruled.uses_history
-        and ruled.condition_name is not null
+        examined.uses_history
+        and examined.condition_name is not null
         and coalesce(decision_rules.status = 'NEW', false) as adds_to_history,
-        ruled.started_at,
-        ruled.expires_at,
+        examined.started_at,
+        examined.expires_at,
         '{{ invocation_id }}' as for_run_id
-    from ruled
-    left join decision_rules on ruled.rule_id = decision_rules.rule_id
+    from examined
+    left join decision_rules on examined.rule_id = decision_rules.rule_id
 
 )
 

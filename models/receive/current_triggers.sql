@@ -1,3 +1,4 @@
+{%- set resumed = triggers_resumed_by_monitor() -%}
 with
 
 settings as (
@@ -61,6 +62,14 @@ last_events as (
 
 ),
 
+resumed_by_monitor as (
+
+    select explode(cast(array(
+        {%- for name in resumed %}{{ sql_text(name) }}{{ ', ' if not loop.last }}{% endfor -%}
+    ) as array<string>)) as trigger_name
+
+),
+
 known as (
 
     select
@@ -70,16 +79,23 @@ known as (
         coalesce(states.took_documents, false) as took_documents,
         states.known_since_run_id,
         last_events.last_event,
-        last_events.resumed_at,
+        -- attempts count anew from here on
+        if(
+            resumed_by_monitor.trigger_name is null,
+            last_events.resumed_at,
+            greatest(last_events.resumed_at, {{ run_clock() }})
+        ) as resumed_at,
         case
             when states.trigger_name is null then settings.start_from
             else states.takes_from
         end as takes_from,
-        -- history that can be read again lifts the suspension it has caused
+        -- history that can be read again lifts the suspension it has caused, a resource that is
+        -- available again the one that its failure has caused
         coalesce(states.is_suspended, false)
         and not (
             states.suspended_cause = 'HISTORY_ERROR' and not {{ var('history_unavailable') }}
-        ) as was_suspended,
+        )
+        and resumed_by_monitor.trigger_name is null as was_suspended,
         coalesce(states.is_suspended, false) as was_published_suspended,
         states.suspended_cause,
         states.suspended_since,
@@ -88,6 +104,7 @@ known as (
     from settings
     left join states on settings.trigger_name = states.trigger_name
     left join last_events on settings.trigger_name = last_events.trigger_name
+    left join resumed_by_monitor on settings.trigger_name = resumed_by_monitor.trigger_name
 
 ),
 

@@ -346,6 +346,19 @@ in_queue as (
 
 ),
 
+-- ---- what an operator has set aside
+
+held as (
+
+    select
+        delivery_id,
+        trigger_name
+    from {{ landed_before('delivery_holds', until='landed') }}
+    group by delivery_id, trigger_name
+    having max_by(command, struct(issued_at, hold_id)) = 'HOLD'
+
+),
+
 -- ---- the condition, and the facts that detection asks for; the document stays behind
 
 matched as (
@@ -367,6 +380,7 @@ with_settings as (
         conditions.service,
         current_triggers.trigger_id,
         current_triggers.takes_documents,
+        held.delivery_id is not null as is_held,
         current_triggers.enabled and current_triggers.is_in_seed as is_enabled,
         current_triggers.queue_capacity,
         current_triggers.processing_mode,
@@ -393,6 +407,10 @@ with_settings as (
     from matched
     left join transports on matched.transport = transports.transport
     left join current_triggers on matched.trigger_name = current_triggers.trigger_name
+    left join held
+        on
+            matched.delivery_id = held.delivery_id
+            and matched.trigger_name = held.trigger_name
     left join conditions
         on
             matched.trigger_name = conditions.trigger_name
@@ -423,7 +441,10 @@ placed as (
             row_number() over (
                 partition by
                     trigger_name,
-                    coalesce(takes_documents, false) and left_out is null and not examined
+                    coalesce(takes_documents, false)
+                    and left_out is null
+                    and not is_held
+                    and not examined
                 order by received_at, delivery_id
             ) as queue_number
         {%- else -%}
@@ -436,10 +457,10 @@ placed as (
 final as (
 
     select
-        * except (takes_documents, is_enabled, queue_number, left_out),
+        * except (takes_documents, is_enabled, is_held, queue_number, left_out),
         case
             when left_out is not null then left_out
-            when not takes_documents then 'WAITING'
+            when not takes_documents or is_held then 'WAITING'
             when queue_capacity > 0 and not examined and queue_number > queue_capacity
                 then 'WAITING'
             else 'QUEUED'
@@ -448,6 +469,7 @@ final as (
             when left_out is not null then null
             when not is_enabled then 'DISABLED'
             when not takes_documents then 'SUSPENDED'
+            when is_held then 'HELD'
             when queue_capacity > 0 and not examined and queue_number > queue_capacity
                 then 'QUEUE_CAPACITY'
         end as waiting_reason,

@@ -33,6 +33,9 @@ final as (
                     states.suspended_by,
                     states.suspended_reason
                 )
+            when 'HELD' then 'an operator has set it aside'
+            when 'RESOLVER_DOWN'
+                then 'its resolver has not answered several times in a row; the next run asks again'
             when 'QUEUE_CAPACITY' then 'older deliveries have filled the queue of this run'
             when 'UNFINISHED_DOCUMENT'
                 then concat_ws(

@@ -86,6 +86,18 @@ class DbtRuns:
             for row in rows:
                 writer.writerow({key: _text(row.get(key)) for key in columns})
 
+    def add_udfs(self, module: str, text: str | None = None) -> None:
+        """Put a module into the project's python_udfs: one of tests/python/udfs, or a text.
+
+        FOLDER in it stands for the project's folder.
+        """
+        if text is None:
+            text = (Path(__file__).parent / "udfs" / f"{module}.py").read_text(encoding="utf-8")
+        folder = self.folder / "python_udfs"
+        folder.mkdir(exist_ok=True)
+        text = text.replace("FOLDER", str(self.folder))
+        (folder / f"{module}.py").write_text(text, encoding="utf-8")
+
     def land(self, table: str, rows: Sequence[Any]) -> None:
         """Append rows (mappings or dataclasses) to a landed table as any writer may."""
         if not rows:

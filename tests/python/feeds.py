@@ -32,6 +32,7 @@ from reference_model import (
     Resubmission,
     RunResult,
     Simulator,
+    TransientError,
     Transport,
     Trigger,
 )
@@ -120,13 +121,21 @@ FILTERS: tuple[tuple[str, Callable[[Delivery], bool]], ...] = (
 
 
 def answer_in_document(delivery: Delivery) -> tuple[str, str]:
-    """A resolver whose answer the document itself holds; NEW where it holds none."""
+    """A resolver that does what the document itself says; NEW where it says nothing.
+
+    `udfs/answer_in_document.py` is the same for Spark.
+    """
     try:
         document = json.loads(delivery.document or "")
     except ValueError:
         document = None
     answer = document.get("answer") if isinstance(document, dict) else None
-    return (answer or "NEW"), f"the document says {answer}"
+    message = f"the document says {answer}"
+    if answer == "TRANSIENT_ERROR":
+        raise TransientError(message)
+    if answer == "ERROR":
+        raise ValueError(message)
+    return (answer or "NEW"), message
 
 
 # Scenarios --------------------------------------------------------------------------------------
@@ -160,13 +169,15 @@ class Scenario:
     variables: dict[str, int]
     runs: list[RunInput] = field(default_factory=list)
 
-    def simulator(self) -> Simulator:
-        """A fresh reference model of this configuration."""
+    def simulator(
+        self, answer: Callable[[Delivery], tuple[str, str]] = answer_in_document
+    ) -> Simulator:
+        """A fresh reference model of this configuration, with that resolver."""
         return Simulator(
             self.triggers,
             self.conditions,
             self.transports,
-            resolvers={RESOLVER: answer_in_document},
+            resolvers={RESOLVER: answer},
             clock_skew_tolerance_ms=self.variables["clock_skew_tolerance_ms"],
             allowed_lateness_ms=self.variables["allowed_lateness_ms"],
             removal_hold_days=self.variables["removal_hold_days"],

@@ -888,12 +888,13 @@ class Simulator:
             raise ValueError(f"trigger {trigger.trigger_name}: no resolver {trigger.resolver!r}")
         try:
             answer = self.resolvers[trigger.resolver](arrival.delivery)
-        except TransientError as error:
-            return "TRANSIENT_ERROR", str(error) or None
         except Exception as error:
-            return "ERROR", str(error) or None
+            kind = "TRANSIENT_ERROR" if isinstance(error, TransientError) else "ERROR"
+            return kind, f"{type(error).__name__}: {error}"
         status, message = answer if isinstance(answer, tuple) else (answer, None)
-        return (status if status in ANSWERS else "INVALID"), message
+        if status not in ("NEW", "DUPLICATE", "IN_DOUBT"):
+            return "INVALID", f"answered {answer!r}, not one of NEW, DUPLICATE, IN_DOUBT"
+        return status, message
 
     def _facts(self, arrival: Arrival) -> _Facts:
         """Rules 1 to 4, with the settings and conditions of this run."""

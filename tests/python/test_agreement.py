@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
@@ -11,10 +13,10 @@ from typing import Any
 
 import pytest
 from dbt_runs import DbtRuns
-from feeds import RunInput, Scenario, random_scenario, scenarios
+from feeds import RunInput, Scenario, answer_in_document, random_scenario, scenarios
 from hypothesis import HealthCheck, given, settings
 from pyspark.sql import SparkSession
-from reference_model import Decision, RunResult, Simulator
+from reference_model import Decision, Delivery, RunResult, Simulator
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 COMPARED = [
@@ -36,6 +38,10 @@ COMPARED = [
 ]
 # feeds that reach recoveries, resubmissions, suspensions, removal and added triggers
 SEEDS = [int(seed) for seed in os.environ.get("EXACTLY_ONCE_SEEDS", "3 12").split()]
+# feeds whose resolvers give every kind of answer
+RESOLVER_SEEDS = [
+    int(seed) for seed in os.environ.get("EXACTLY_ONCE_RESOLVER_SEEDS", "325").split()
+]
 EXAMPLES = int(os.environ.get("EXACTLY_ONCE_EXAMPLES", "2"))
 
 
@@ -65,9 +71,30 @@ def test_any_feed_is_decided_as_the_reference_model_decides_it(
     assert_agreement(scenario, DbtRuns(spark, profiles_dir, folder))
 
 
-def assert_agreement(scenario: Scenario, runs: DbtRuns) -> None:
+@pytest.mark.parametrize("seed", RESOLVER_SEEDS)
+def test_resolvers_are_asked_as_the_reference_model_asks_them(
+    seed: int, spark: SparkSession, profiles_dir: Path, tmp_path: Path
+) -> None:
+    scenario = random_scenario(seed, resolvers=True, runs=5, deliveries=60)
+    runs = DbtRuns(spark, profiles_dir, tmp_path)
+    runs.add_udfs("answer_in_document")
+    expected: list[tuple[Any, ...]] = []
+
+    def answer(delivery: Delivery) -> tuple[str, str]:
+        assert delivery.received_at is not None
+        seconds = delivery.received_at.timestamp()
+        expected.append((seconds, delivery.uuid, delivery.redelivery_count))
+        return answer_in_document(delivery)
+
+    assert_agreement(scenario, runs, scenario.simulator(answer))
+    calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    assert Counter(tuple(json.loads(call)) for call in calls) == Counter(expected)
+    assert expected
+
+
+def assert_agreement(scenario: Scenario, runs: DbtRuns, simulator: Simulator | None = None) -> None:
     """Play a scenario to the reference model and to dbt, run by run."""
-    simulator = scenario.simulator()
+    simulator = simulator or scenario.simulator()
     configure(runs, scenario)
     for number, run in enumerate(scenario.runs, start=1):
         expected = simulator.run(**run.arguments())
@@ -120,7 +147,7 @@ def differences(runs: DbtRuns, number: int, expected: RunResult) -> list[str]:
         return []
     found = {(row[0], row[1]): row for row in decided}
     wrong = [
-        f"run {number} {key}: {_shown(found.get(key))} instead of {_shown(wanted.get(key))}"
+        f"run {number} {key}: {_difference(found.get(key), wanted.get(key))}"
         for key in sorted(wanted.keys() | found.keys())
         if found.get(key) != wanted.get(key)
     ]
@@ -189,5 +216,12 @@ def _decision(decision: Decision) -> tuple[Any, ...]:
     return tuple(getattr(decision, name) for name in COMPARED)
 
 
-def _shown(row: tuple[Any, ...] | None) -> dict[str, Any] | None:
-    return dict(zip(COMPARED, row, strict=True)) if row else None
+def _difference(found: tuple[Any, ...] | None, wanted: tuple[Any, ...] | None) -> str:
+    """What differs, column by column."""
+    if found is None or wanted is None:
+        decision = dict(zip(COMPARED, found or wanted or (), strict=True))
+        return f"{'not decided' if found is None else 'must wait'}: {decision}"
+    columns = zip(COMPARED, found, wanted, strict=True)
+    return ", ".join(
+        f"{name} is {got!r}, not {want!r}" for name, got, want in columns if got != want
+    )

@@ -1,0 +1,35 @@
+{% macro triggers_resumed_by_monitor() -%}
+    {#- The names of triggers that an error of a resolver or service has suspended and whose resource
+        monitor says that the resource is available again. It is asked for those only, once a run;
+        an answer that is neither true nor false, or an error, is shown and leaves the trigger
+        suspended. -#}
+    {%- set resumed = [] -%}
+    {%- if execute and adapter.exactly_once.run and model.resource_type != 'unit_test'
+        and adapter.exactly_once.hook_names('resource_monitor') -%}
+        {%- set suspended = run_query(
+            "select settings.resource_monitor, states.trigger_name from "
+            ~ last_published('trigger_states') ~ " as states inner join " ~ ref('trigger_settings')
+            ~ " as settings on states.trigger_name = settings.trigger_name "
+            ~ "where states.is_suspended and settings.resource_monitor is not null "
+            ~ "and states.suspended_cause in ('RESOLVER_ERROR', 'RETRY_FAILURE') "
+            ~ "order by settings.resource_monitor, states.trigger_name"
+        ).rows -%}
+        {%- for monitor, rows in suspended | groupby(0) -%}
+            {%- set answer = run_query(
+                "select answer.is_available, answer.message from (select ask_resource_monitor("
+                ~ sql_text(monitor) ~ ") as answer)"
+            ).rows[0] -%}
+            {%- if answer[0] -%}
+                {%- do resumed.extend(rows | map(attribute=1)) -%}
+            {%- else -%}
+                {%- do log(
+                    'exactly_once: ' ~ rows | map(attribute=1) | join(', ')
+                    ~ ' stays suspended: resource monitor ' ~ monitor ~ ' '
+                    ~ (answer[1] or 'says that it is not available'),
+                    info=true,
+                ) -%}
+            {%- endif -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {{ return(resumed) }}
+{%- endmacro %}
