@@ -9,6 +9,7 @@ available, so the plugin declares one more.
 from __future__ import annotations
 
 import logging
+import threading
 
 from dbt.adapters.contracts.connection import Connection
 from dbt.adapters.spark.connections import SparkConnectionManager
@@ -23,6 +24,7 @@ from dbt_exactly_once.transaction import Transactions
 _adapters_open = SparkConnectionManager.open.__func__
 
 
+_opening = threading.Lock()
 # the commands whose SQL may call the user's functions
 COMMANDS_WITH_HOOKS = ("build", "run", "test", "run-operation")
 
@@ -35,10 +37,12 @@ def _open_where_the_lake_is(
         return _adapters_open(manager, connection)
     ensure_place(connection.credentials.server_side_parameters)
     flags = get_flags()
-    hooks = load_hooks(flags.PROJECT_DIR) if flags.WHICH in COMMANDS_WITH_HOOKS else None
-    opened = _adapters_open(manager, connection)
-    if hooks is not None and connection.credentials.method == "session":
-        register_hooks(hooks)
+    # dbt's threads open connections at the same time
+    with _opening:
+        hooks = load_hooks(flags.PROJECT_DIR) if flags.WHICH in COMMANDS_WITH_HOOKS else None
+        opened = _adapters_open(manager, connection)
+        if hooks is not None and connection.credentials.method == "session":
+            register_hooks(hooks)
     return opened
 
 

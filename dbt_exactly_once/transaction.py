@@ -515,9 +515,7 @@ class Transactions:
         """The names that the modules of python_udfs register under a kind."""
         return load_hooks(get_flags().PROJECT_DIR).names(kind)
 
-    def ask_resolvers(
-        self, relation: str, columns: str, sql: str | None, is_missing: bool
-    ) -> None:
+    def ask_resolvers(self, relation: str, columns: str, sql: str | None, is_missing: bool) -> None:
         """Ask resolvers until nobody is left to ask; keep the answers in `relation`.
 
         sql: selects the answers of those that have none in `relation` yet; None where there is

@@ -11,8 +11,10 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,26 +34,52 @@ Answer = tuple[str, "str | None"]
 NOT_ASKED: Answer = ("NOT_ASKED", None)
 
 
-@dataclass
-class Candidate:
-    """A delivery to ask about, and what its answer means for those behind it in its chain."""
+class Candidates:
+    """The deliveries to ask about, column by column, and the chains they stand in."""
 
-    delivery_id: str
-    delivery: Delivery
-    ends_on_new: bool
-    ends_on_transient_error: bool
+    def __init__(self, chains: pa.ListArray) -> None:
+        self.rows: pa.StructArray = chains.flatten()
+        ends = list(accumulate(length or 0 for length in chains.value_lengths().to_pylist()))
+        self.chains = [range(start, end) for start, end in pairwise([0, *ends])]
 
-    def ends_chain(self, answer: Answer) -> bool:
+    @cached_property
+    def deliveries(self) -> list[Delivery]:
+        columns = (self.rows.field(name).to_pylist() for name in ATTRIBUTES)
+        return [Delivery(*values) for values in zip(*columns, strict=True)]
+
+    def delivery_ids_of(self, numbers: Sequence[int]) -> list[str]:
+        return self._of("delivery_id", numbers).to_pylist()
+
+    @cached_property
+    def _ends_on(self) -> dict[str, list[bool]]:
+        return {
+            "NEW": self.rows.field("ends_on_new").to_pylist(),
+            "TRANSIENT_ERROR": self.rows.field("ends_on_transient_error").to_pylist(),
+        }
+
+    def ends_chain(self, number: int, answer: Answer) -> bool:
         """Whether those behind it are not asked before the chain is looked at again."""
         result, _ = answer
-        return (
-            result == "NOT_ASKED"
-            or (result == "NEW" and self.ends_on_new)
-            or (result == "TRANSIENT_ERROR" and self.ends_on_transient_error)
-        )
+        return result == "NOT_ASKED" or (result in self._ends_on and self._ends_on[result][number])
+
+    def table(self, numbers: Sequence[int], library: str | None) -> Any:
+        """Some of them as a table with a column for each attribute of Delivery."""
+        import pyarrow as pa
+
+        table = pa.table([self._of(name, numbers) for name in ATTRIBUTES], ATTRIBUTES)
+        return table.to_pandas() if library == "pandas" else table
+
+    def _of(self, name: str, numbers: Sequence[int]) -> pa.Array:
+        import pyarrow as pa
+
+        column = self.rows.field(name)
+        return column if len(numbers) == len(column) else column.take(pa.array(numbers))
 
 
 # ---- what an answer means
+
+
+PLAIN: dict[Any, Answer] = {status: (status, None) for status in STATUSES}
 
 
 def judge(answer: Any) -> Answer:
@@ -162,27 +190,31 @@ class Asking:
         self._trace = trace
         self._limits_in_a_row = 0
 
-    def ask(self, chains: Sequence[Sequence[Candidate]]) -> list[list[Answer]]:
-        """The answers for the candidates of each chain, up to one that ends it."""
-        answers: list[list[Answer]] = [[] for _ in chains]
-        open_chains = [number for number, chain in enumerate(chains) if chain]
+    def ask(
+        self, candidates: Candidates, rows: Sequence[int], answers: list[Answer | None]
+    ) -> None:
+        """Put the answers for the chains in some rows in their places, up to one that ends each."""
+        open_chains = [candidates.chains[row] for row in rows if candidates.chains[row]]
         while open_chains:
-            place = len(answers[open_chains[0]])
-            candidates = [chains[number][place] for number in open_chains]
-            for number, answer in zip(open_chains, self._round(candidates), strict=True):
-                answers[number].append(answer)
+            numbers = [chain.start for chain in open_chains]
+            for number, answer in zip(numbers, self._round(candidates, numbers), strict=True):
+                answers[number] = answer
             open_chains = [
-                number
-                for number in open_chains
-                if place + 1 < len(chains[number])
-                and not chains[number][place].ends_chain(answers[number][-1])
+                chain[1:]
+                for chain in open_chains
+                if len(chain) > 1 and not candidates.ends_chain(chain.start, answers[chain.start])
             ]
-        return answers
 
-    def _round(self, candidates: list[Candidate]) -> list[Answer]:
+    def _round(self, candidates: Candidates, numbers: list[int]) -> list[Answer]:
         if self._hook.table is not None:
-            return self._make_calls(1, lambda _: self._call_table(candidates), len(candidates))
-        return self._make_calls(len(candidates), lambda n: [self._call(candidates[n])], 1)
+            return self._make_calls(
+                1, lambda _: self._call_table(candidates, numbers), len(numbers)
+            )
+        ids = candidates.delivery_ids_of(numbers)
+        deliveries = candidates.deliveries
+        return self._make_calls(
+            len(numbers), lambda n: [self._call(ids[n], deliveries[numbers[n]])], 1
+        )
 
     def _make_calls(
         self, total: int, make: Callable[[int], list[Answer]], answers_per_call: int
@@ -209,40 +241,24 @@ class Asking:
                 made.append([late] * answers_per_call)
         return [answer for answers in made for answer in answers]
 
-    def _call(self, candidate: Candidate) -> Answer:
-        self._trace.asks(candidate.delivery_id)
+    def _call(self, delivery_id: str, delivery: Delivery) -> Answer:
+        self._trace.asks([delivery_id])
         try:
-            return judge(self._hook.function(candidate.delivery))
+            return judge(self._hook.function(delivery))
         except BaseException as error:  # sys.exit() too would end this thread only
             return failed(error)
         finally:
             self._trace.has_answered()
 
-    def _call_table(self, candidates: list[Candidate]) -> list[Answer]:
-        self._trace.asks(*(candidate.delivery_id for candidate in candidates))
+    def _call_table(self, candidates: Candidates, numbers: list[int]) -> list[Answer]:
+        self._trace.asks(candidates.delivery_ids_of(numbers[: Trace.MOST]))
         try:
-            answered = self._hook.function(_as_table(candidates, self._hook.table))
-            return _judge_table(answered, len(candidates))
+            table = candidates.table(numbers, self._hook.table)
+            return _judge_table(self._hook.function(table), len(numbers))
         except BaseException as error:
-            return [failed(error)] * len(candidates)
+            return [failed(error)] * len(numbers)
         finally:
             self._trace.has_answered()
-
-
-def _as_table(candidates: list[Candidate], library: str | None) -> Any:
-    import pyarrow as pa
-
-    types = {"redelivery_count": pa.int32(), "received_at": pa.timestamp("us", "UTC")}
-    table = pa.table(
-        {
-            name: pa.array(
-                [getattr(candidate.delivery, name) for candidate in candidates],
-                types.get(name, pa.string()),
-            )
-            for name in ATTRIBUTES
-        }
-    )
-    return table.to_pandas() if library == "pandas" else table
 
 
 def _judge_table(answered: Any, expected: int) -> list[Answer]:
@@ -253,7 +269,9 @@ def _judge_table(answered: Any, expected: int) -> list[Answer]:
         problem = f"answered {shown}, not a table of {expected} rows with a column status"
         return [("INVALID", cut(problem))] * expected
     statuses = _values(answered, "status", is_pandas)
-    messages = _values(answered, "message", is_pandas) if "message" in names else [None] * expected
+    if "message" not in names:
+        return [PLAIN.get(status) or judge(status) for status in statuses]
+    messages = _values(answered, "message", is_pandas)
     return [judge(answer) for answer in zip(statuses, messages, strict=True)]
 
 
@@ -261,9 +279,7 @@ def _values(table: Any, column: str, is_pandas: bool) -> list[Any]:
     if not is_pandas:
         return table.column(column).to_pylist()
     values = table[column]
-    return [
-        None if missing else value for value, missing in zip(values, values.isna(), strict=True)
-    ]
+    return values.astype(object).where(values.notna(), None).tolist()
 
 
 # ---- what is being asked, for whoever finds this process dead
@@ -277,6 +293,7 @@ class Trace:
     """
 
     SIZE = 4096
+    MOST = 20
 
     def __init__(self, folder: str, hook: Hook, trigger_name: str) -> None:
         self._map: mmap.mmap | None = None
@@ -286,7 +303,7 @@ class Trace:
                 file.truncate(self.SIZE)
                 self._map = mmap.mmap(file.fileno(), self.SIZE)
 
-    def asks(self, *delivery_ids: str) -> None:
+    def asks(self, delivery_ids: Sequence[str]) -> None:
         """Write down what is asked about."""
         if self._map is not None:
             text = (self._who + "\n".join(delivery_ids)).encode()[: self.SIZE - 1]
@@ -312,16 +329,11 @@ def answer_chains(
     attributes of Delivery; its answers are structs with delivery_id, resolver_result, message.
     load: imports the module of a resolver.
     """
-    import pyarrow as pa
-
-    answer = pa.struct(
-        [(name, pa.string()) for name in ("delivery_id", "resolver_result", "message")]
-    )
     askings: dict[tuple[str, str, int], Asking] = {}
     for *asked_of, chains in batches:
-        answers: list[list[dict[str, str | None]]] = [[] for _ in range(len(chains))]
+        candidates = Candidates(chains)
         asked = list(zip(*(column.to_pylist() for column in asked_of), strict=True))
-        candidates = _candidates(chains)
+        answers: list[Answer | None] = [None] * len(candidates.rows)
         for key in dict.fromkeys(asked):
             if key not in askings:
                 resolver, trigger_name, limit_ms = key
@@ -330,40 +342,30 @@ def answer_chains(
                 trace = Trace(trace_folder, hook, trigger_name)
                 askings[key] = Asking(hook, limit_ms / 1000, trace)
             rows = [row for row, of_row in enumerate(asked) if of_row == key]
-            answered = askings[key].ask([candidates[row] for row in rows])
-            for row, answers_of_chain in zip(rows, answered, strict=True):
-                # shorter than the chain where an answer has ended it
-                answers[row] = [
-                    {"delivery_id": candidate.delivery_id, "resolver_result": result, "message": m}
-                    for candidate, (result, m) in zip(
-                        candidates[row], answers_of_chain, strict=False
-                    )
-                ]
-        yield pa.array(answers, pa.list_(answer))
+            askings[key].ask(candidates, rows, answers)
+        yield _as_array(candidates, answers)
 
 
-def _candidates(chains: pa.Array) -> list[list[Candidate]]:
-    """The chains as objects; read column by column, which Arrow does quickly."""
-    flat = chains.flatten()
-    columns = {name: flat.field(name).to_pylist() for name in _names(flat)}
-    deliveries = zip(*(columns[name] for name in ATTRIBUTES), strict=True)
-    candidates = [
-        Candidate(delivery_id, Delivery(*values), ends_on_new, ends_on_transient_error)
-        for delivery_id, values, ends_on_new, ends_on_transient_error in zip(
-            columns["delivery_id"],
-            deliveries,
-            columns["ends_on_new"],
-            columns["ends_on_transient_error"],
-            strict=True,
-        )
-    ]
-    found = iter(candidates)
-    lengths = chains.value_lengths().to_pylist()
-    return [[next(found) for _ in range(length or 0)] for length in lengths]
+def _as_array(candidates: Candidates, answers: list[Answer | None]) -> pa.Array:
+    """The answers of each chain, shorter than the chain where an answer has ended it."""
+    import pyarrow as pa
 
-
-def _names(flat: pa.Array) -> list[str]:
-    return [flat.type.field(number).name for number in range(flat.type.num_fields)]
+    given = [answer for answer in answers if answer is not None]
+    delivery_ids = candidates.rows.field("delivery_id")
+    # chains follow each other, and of each the first ones are answered
+    ends: Iterable[int] = (chain.stop for chain in candidates.chains)
+    if len(given) < len(answers):
+        is_given = [answer is not None for answer in answers]
+        delivery_ids = delivery_ids.filter(pa.array(is_given))
+        given_before = [0, *accumulate(is_given)]
+        ends = (given_before[end] for end in ends)
+    results = [result for result, _ in given]
+    messages = [message for _, message in given]
+    asked = pa.StructArray.from_arrays(
+        [delivery_ids, pa.array(results, pa.string()), pa.array(messages, pa.string())],
+        names=["delivery_id", "resolver_result", "message"],
+    )
+    return pa.ListArray.from_arrays(pa.array([0, *ends], pa.int32()), asked)
 
 
 def availabilities(batches: Iterator[pa.Array], load: Callable[[str], None]) -> Iterator[pa.Array]:

@@ -216,6 +216,11 @@ class once_per_worker(Generic[Value]):  # noqa: N801 (a decorator)
             made[self] = (next(generator), generator)
         return made[self][0]
 
+    def forget(self) -> None:
+        """Close it now, such as a broken connection; the next call makes a new one."""
+        _, generator = _of_thread.__dict__.get("made", {}).pop(self, (None, None))
+        _close(generator)
+
 
 _of_thread = threading.local()
 
@@ -226,5 +231,9 @@ def close_resources() -> None:
     made = _of_thread.__dict__.get("made", {})
     while made:
         _, (_, generator) = made.popitem()
-        with contextlib.suppress(Exception):
-            next(generator, None)
+        _close(generator)
+
+
+def _close(generator: Iterator[Any] | None) -> None:
+    with contextlib.suppress(Exception):
+        next(generator or iter(()), None)

@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from postgres import Postgres, find_programs, running_postgres
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once.session import Project, find_project, open_session, read_credentials
@@ -43,6 +44,16 @@ def spark(profiles_dir: Path, lake: Path) -> Iterator[SparkSession]:
     session = open_session(read_credentials(find_project(PROJECT_FOLDER), profiles_dir))
     yield session
     session.stop()
+
+
+@pytest.fixture
+def postgres(tmp_path: Path) -> Iterator[Postgres]:
+    """A PostgreSQL server of this test's own."""
+    programs = find_programs()
+    if programs is None:
+        pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
+    with running_postgres(programs, tmp_path / "postgres") as server:
+        yield server
 
 
 @pytest.fixture

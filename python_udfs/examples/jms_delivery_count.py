@@ -1,0 +1,19 @@
+"""For JMS, where count and history are silent: goes by JMSXDeliveryCount and JMSMessageID.
+
+A JMS message is counted from 1. A message without a `uuid` property is known by its JMSMessageID
+alone, which the provider keeps for a redelivery; sent twice it has two, and both run.
+"""
+
+from __future__ import annotations
+
+from python_udfs import Delivery, resolver
+
+
+@resolver("examples.jms_delivery_count")
+def jms_delivery_count(delivery: Delivery) -> tuple[str, str]:
+    """NEW for a first delivery; a later one can have run before, which only its sender can tell."""
+    if delivery.redelivery_count == 1:
+        return "NEW", "JMSXDeliveryCount is 1"
+    if delivery.redelivery_count is None or delivery.redelivery_count < 1:
+        return "IN_DOUBT", f"the provider does not count (message {delivery.event_id})"
+    return "IN_DOUBT", f"delivery {delivery.redelivery_count} of message {delivery.event_id}"

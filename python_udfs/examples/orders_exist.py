@@ -1,0 +1,49 @@
+"""The look into the orders database once more, in one query for all deliveries of a round.
+
+Within a round no two deliveries have the same key, and those of one key are asked about in order,
+in one round after the other.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from python_udfs import TransientError, resolver
+from python_udfs.examples.order_exists import orders_database
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@resolver("examples.orders_exist")
+def orders_exist(deliveries: pa.Table) -> pa.Table:
+    """A status for each row: DUPLICATE where its order is there, else NEW."""
+    import psycopg
+    import pyarrow as pa
+
+    numbers = [_number(document) for document in deliveries["document"].to_pylist()]
+    try:
+        rows = orders_database().execute(
+            "select number from orders where number = any(%s)",
+            [[number for number in numbers if number is not None]],
+        )
+        known = {number for (number,) in rows}
+    except psycopg.OperationalError as error:
+        orders_database.forget()
+        raise TransientError(f"orders database: {error}") from error
+    return pa.table(
+        {
+            "status": [
+                "IN_DOUBT" if number is None else "DUPLICATE" if number in known else "NEW"
+                for number in numbers
+            ]
+        }
+    )
+
+
+def _number(document: str | None) -> str | None:
+    try:
+        return json.loads(document or "")["number"]
+    except (ValueError, KeyError, TypeError):
+        return None
