@@ -151,7 +151,7 @@ def _said(error: BaseException) -> str:
 # ---- Spark
 
 
-def register_hooks(hooks: Hooks, spark: SparkSession | None = None) -> None:
+def register_hooks(hooks: Hooks, spark: SparkSession) -> None:
     """Give a session ask_resolver and ask_resource_monitor, where it has them not yet.
 
     `ask_resolver(resolver, trigger_name, limit_ms, chain)` answers an array of candidates, see
@@ -159,10 +159,8 @@ def register_hooks(hooks: Hooks, spark: SparkSession | None = None) -> None:
     are not deterministic, so that Spark neither repeats a call nor moves it.
     """
     from pyspark import cloudpickle
-    from pyspark.sql import SparkSession
     from pyspark.sql.functions import ArrowUDFType, arrow_udf
 
-    spark = spark or SparkSession.builder.getOrCreate()
     if getattr(spark, "_exactly_once_hooks", None) == hooks.version:
         return
     spark.sparkContext.addPyFile(str(_archive(hooks)))

@@ -19,6 +19,7 @@ from dbt.plugins.manager import dbtPlugin
 
 from dbt_exactly_once.hooks import load_hooks, register_hooks
 from dbt_exactly_once.lake import ensure_place
+from dbt_exactly_once.session import open_session
 from dbt_exactly_once.transaction import Transactions
 
 _adapters_open = SparkConnectionManager.open.__func__
@@ -40,10 +41,10 @@ def _open_where_the_lake_is(
     # dbt's threads open connections at the same time
     with _opening:
         hooks = load_hooks(flags.PROJECT_DIR) if flags.WHICH in COMMANDS_WITH_HOOKS else None
-        opened = _adapters_open(manager, connection)
         if hooks is not None and connection.credentials.method == "session":
-            register_hooks(hooks)
-    return opened
+            # the adapter would open the session with its first statement
+            register_hooks(hooks, open_session(connection.credentials))
+        return _adapters_open(manager, connection)
 
 
 class ExactlyOncePlugin(dbtPlugin):

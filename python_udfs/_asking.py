@@ -357,7 +357,7 @@ def _as_array(candidates: Candidates, answers: list[Answer | None]) -> pa.Array:
     if len(given) < len(answers):
         is_given = [answer is not None for answer in answers]
         delivery_ids = delivery_ids.filter(pa.array(is_given))
-        given_before = [0, *accumulate(is_given)]
+        given_before = list(accumulate(is_given, initial=0))
         ends = (given_before[end] for end in ends)
     results = [result for result, _ in given]
     messages = [message for _, message in given]

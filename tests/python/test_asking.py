@@ -138,10 +138,15 @@ def test_a_chain_is_asked_in_order_up_to_new() -> None:
         asked.append(delivery.uuid)
         return "NEW" if delivery.uuid == "a2" else "DUPLICATE"
 
-    chains = [[candidate("a1"), candidate("a2"), candidate("a3")], [candidate("b1")], []]
+    chains = [
+        [candidate("first")],
+        [candidate("a1"), candidate("a2"), candidate("a3")],
+        [candidate("b1")],
+        [],
+    ]
     answers = ask(function, chains)
-    assert results(answers) == [["DUPLICATE", "NEW"], ["DUPLICATE"], []]
-    assert asked == ["a1", "b1", "a2"]
+    assert results(answers) == [["DUPLICATE"], ["DUPLICATE", "NEW"], ["DUPLICATE"], []]
+    assert asked == ["first", "a1", "b1", "a2"]
 
 
 def test_new_without_a_condition_does_not_end_a_chain() -> None:
