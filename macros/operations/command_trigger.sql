@@ -8,7 +8,8 @@
         ~ sql_text(reason)
     ) -%}
     {%- do log(
-        'exactly_once: ' ~ command ~ ' of ' ~ trigger_name ~ ' has landed; the next run follows it',
+        'exactly_once: ' ~ command ~ ' of ' ~ trigger_name ~ ' has landed'
+        ~ ('; the next run follows it' if command != 'LOOKED_AT' else ''),
         info=true,
     ) -%}
 {% endmacro %}

@@ -23,6 +23,7 @@
                 'its key is longer than 96 characters'
             )
             when 'R13' then 'it has no usable key, so the resolver was asked'
+            when 'R14' then 'the operator said that history cannot answer, so the trigger waits'
             when 'R15' then 'history cannot answer: the operator said so, or entries are removed'
             when 'R16' then 'history cannot answer, so the resolver was asked'
             when 'OPE' then 'an operator resubmitted it'

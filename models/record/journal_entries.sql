@@ -82,6 +82,22 @@ triggers_changed as (
 
 ),
 
+-- of history that this run's publication removes
+removals as (
+
+    select
+        'REMOVED' as event,
+        cast(null as string) as delivery_id,
+        trigger_name,
+        cast(null as string) as document_type,
+        cast(count(*) as string) as reference_id,
+        concat('entries of history that expired before ', {{ history_removal_bound() }}) as message
+    from {{ ref('document_history') }}
+    where expires_at < {{ history_removal_bound() }}
+    group by trigger_name
+
+),
+
 final as (
 
     select * from left_out
@@ -91,6 +107,8 @@ final as (
     select * from resubmissions
     union all
     select * from triggers_changed
+    union all
+    select * from removals
 
 )
 

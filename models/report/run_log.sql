@@ -7,12 +7,23 @@ runs as (
 
 ),
 
+removals as (
+
+    select
+        run_id,
+        sum(cast(reference_id as bigint)) as entries_removed
+    from {{ ref('journal_entries') }}
+    where event = 'REMOVED'
+    group by run_id
+
+),
+
 final as (
 
     select
         -- ids
-        run_number,
-        run_id,
+        runs.run_number,
+        runs.run_id,
 
         -- deliveries, once per trigger
         taken,
@@ -29,6 +40,9 @@ final as (
                 (total, d) -> total + d.documents
             ) as {{ 'decided_' ~ status | lower }},
         {% endfor %}
+        -- history
+        coalesce(removals.entries_removed, 0) as entries_removed,
+
         -- times
         started_at,
         published_at,
@@ -36,6 +50,7 @@ final as (
         event_time,
         history_removed_before
     from runs
+    left join removals on runs.run_id = removals.run_id
 
 )
 

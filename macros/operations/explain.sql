@@ -1,0 +1,24 @@
+{% macro explain(delivery_id=none, trigger_name=none, document_key=none) %}
+    {%- if execute -%}
+        {%- if delivery_id is none and document_key is none -%}
+            {%- do exceptions.raise_compiler_error(
+                "exactly_once: explain needs --args '{delivery_id: ..., trigger_name: ...}' or "
+                ~ "'{document_key: ...}'"
+            ) -%}
+        {%- endif -%}
+        {%- set told = told_of_delivery(delivery_id, trigger_name) if delivery_id is not none
+            else told_of_key(document_key, trigger_name) -%}
+        {%- if told | length == 0 -%}
+            {%- do exceptions.raise_compiler_error(
+                'exactly_once: nothing is known of '
+                ~ ('delivery ' ~ delivery_id if delivery_id is not none
+                    else 'document key ' ~ document_key)
+                ~ (' in trigger ' ~ trigger_name if trigger_name is not none else '')
+                ~ ': no landed row, no decision, no rejection has it; see document_statuses'
+            ) -%}
+        {%- endif -%}
+        {%- for line in told -%}
+            {%- do print(line) -%}
+        {%- endfor -%}
+    {%- endif -%}
+{% endmacro %}

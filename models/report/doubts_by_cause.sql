@@ -1,0 +1,79 @@
+with
+
+in_doubt as (
+
+    select
+        *,
+        case
+            when decided_at > current_timestamp() - interval 1 hour then 1
+            when decided_at > current_timestamp() - interval 1 day then 2
+            when decided_at > current_timestamp() - interval 7 days then 3
+            else 4
+        end as age
+    from {{ ref('in_doubt_documents') }}
+
+),
+
+counted as (
+
+    select
+        trigger_name,
+        rule_id,
+        decided_by,
+        age,
+        -- a rule about keys says which of the two is wrong
+        if(rule_id = 'R12' and document_key is null, 'MISSING', 'TOO_LONG') as key_state,
+        cast(null as string) as resolver_result,
+        cast(null as string) as message,
+        count(*) as documents,
+        count_if(looked_at is null) as not_looked_at,
+        min(decided_at) as first_decided_at,
+        max(decided_at) as last_decided_at
+    from in_doubt
+    group by
+        trigger_name, rule_id, decided_by, age,
+        if(rule_id = 'R12' and document_key is null, 'MISSING', 'TOO_LONG')
+
+),
+
+final as (
+
+    select
+        -- what
+        trigger_name,
+        rule_id,
+        {{ rule_in_words('counted') }} as cause,
+        decided_by,
+        age as age_rank,
+        element_at(
+            array('less than an hour', 'less than a day', 'less than a week', 'a week or more'), age
+        ) as age,
+
+        -- counts
+        documents,
+        not_looked_at,
+
+        -- times
+        first_decided_at,
+        last_decided_at,
+
+        -- the rows behind the counts
+        concat(
+            'select * from {{ ref("in_doubt_documents") }} where trigger_name = \'',
+            replace(trigger_name, '\'', '\\\''),
+            '\' and rule_id = \'', rule_id, '\'',
+            if(
+                rule_id = 'R12',
+                concat(
+                    ' and document_key is ', if(key_state = 'MISSING', 'null', 'not null')
+                ),
+                ''
+            ),
+            ' and decided_at between timestamp \'', first_decided_at,
+            '\' and timestamp \'', last_decided_at, '\''
+        ) as rows_behind
+    from counted
+
+)
+
+select * from final

@@ -1,0 +1,144 @@
+{#- A duplicate is late in the last tenth of its entry's life. -#}
+{%- set late_share = 0.1 -%}
+with
+
+statuses as (
+
+    select * from {{ ref('document_statuses') }}
+    where key_state = 'USABLE'
+
+),
+
+settings as (
+
+    select * from {{ ref('trigger_settings') }}
+
+),
+
+-- what history still holds knows its own times; of the rest the settings of today tell
+entries as (
+
+    select
+        delivery_id,
+        trigger_name,
+        started_at,
+        expires_at
+    from {{ ref('document_history') }}
+    where processing_status = 'processing'
+
+),
+
+remembered as (
+
+    select
+        statuses.*,
+        coalesce(entries.started_at, statuses.received_at) as started_at,
+        coalesce(
+            entries.expires_at,
+            {{ plus_ms('statuses.received_at', 'settings.history_time_to_live_ms') }}
+        ) as expires_at
+    from statuses
+    inner join settings on statuses.trigger_name = settings.trigger_name
+    left join entries
+        on
+            statuses.delivery_id = entries.delivery_id
+            and statuses.trigger_name = entries.trigger_name
+    where
+        statuses.status = 'NEW'
+        and substring(statuses.rule_id, 1, 3) in ('R07', 'R11', 'R16', 'OPE')
+
+),
+
+shortly_before_expiry as (
+
+    select
+        'BEFORE_EXPIRY' as kind,
+        statuses.trigger_name,
+        statuses.delivery_id,
+        statuses.document_type,
+        statuses.document_key,
+        remembered.delivery_id as earlier_delivery_id,
+        statuses.received_at,
+        remembered.received_at as earlier_received_at,
+        remembered.started_at,
+        remembered.expires_at
+    from statuses
+    inner join remembered
+        on
+            statuses.matched_delivery_id = remembered.delivery_id
+            and statuses.trigger_name = remembered.trigger_name
+    where
+        statuses.status = 'DUPLICATE'
+        and timestampdiff(millisecond, statuses.received_at, remembered.expires_at)
+        < {{ late_share }}
+        * timestampdiff(millisecond, remembered.started_at, remembered.expires_at)
+
+),
+
+in_order as (
+
+    select
+        *,
+        lag(
+            named_struct(
+                'delivery_id', delivery_id,
+                'received_at', received_at,
+                'started_at', started_at,
+                'expires_at', expires_at
+            )
+        ) over (
+            partition by trigger_name, document_key order by received_at, delivery_id
+        ) as earlier
+    from remembered
+
+),
+
+after_expiry as (
+
+    select
+        'AFTER_EXPIRY' as kind,
+        trigger_name,
+        delivery_id,
+        document_type,
+        document_key,
+        earlier.delivery_id as earlier_delivery_id,
+        received_at,
+        earlier.received_at as earlier_received_at,
+        earlier.started_at,
+        earlier.expires_at
+    from in_order
+    where earlier.expires_at <= received_at and rule_id = 'R07'
+
+),
+
+late as (
+
+    select * from shortly_before_expiry
+    union all
+    select * from after_expiry
+
+),
+
+final as (
+
+    select
+        -- ids
+        kind,
+        trigger_name,
+        delivery_id,
+        document_type,
+        document_key,
+        earlier_delivery_id,
+
+        -- how late
+        timestampdiff(millisecond, received_at, expires_at) as milliseconds_to_expiry,
+
+        -- times
+        received_at,
+        earlier_received_at,
+        expires_at
+    from late
+
+)
+
+select * from final

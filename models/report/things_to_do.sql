@@ -1,0 +1,129 @@
+with
+
+not_looked_at as (
+
+    select
+        'DOUBTS' as kind,
+        trigger_name,
+        count(*) as documents,
+        'documents in doubt that nobody has looked at' as what,
+        concat(
+            "look at them, resubmit what was not processed, then dbt run-operation mark_looked_at ",
+            "--args '{trigger_name: ", trigger_name, "}'"
+        ) as what_to_do,
+        concat(
+            'select * from {{ ref("in_doubt_documents") }} where looked_at is null ',
+            'and trigger_name = \'', replace(trigger_name, '\'', '\\\''), '\''
+        ) as rows_behind
+    from {{ ref('in_doubt_documents') }}
+    where looked_at is null
+    group by trigger_name
+
+),
+
+short_windows as (
+
+    select
+        'TIME_TO_LIVE' as kind,
+        trigger_name,
+        copies - copies_in_time as documents,
+        'copies that came after the time to live, and so were processed again' as what,
+        history_time_to_live_advice as what_to_do,
+        concat(
+            'select * from {{ ref("late_duplicates") }} where kind = \'AFTER_EXPIRY\' ',
+            'and trigger_name = \'', replace(trigger_name, '\'', '\\\''), '\''
+        ) as rows_behind
+    from {{ ref('redelivery_lags') }}
+    where uses_history and copies_in_time < copies
+
+),
+
+uncounted as (
+
+    select
+        'COUNT' as kind,
+        trigger_name,
+        count(*) as documents,
+        'documents taken for NEW because their transport does not count deliveries' as what,
+        'use_history: true in seeds/triggers.csv, or a resolver' as what_to_do,
+        concat(
+            'select * from {{ ref("document_statuses") }} where rule_id = \'R04\' ',
+            'and trigger_name = \'', replace(trigger_name, '\'', '\\\''), '\''
+        ) as rows_behind
+    from {{ ref('document_statuses') }}
+    where rule_id = 'R04'
+    group by trigger_name
+
+),
+
+stopped as (
+
+    select
+        'STOPPED' as kind,
+        trigger_name,
+        waiting as documents,
+        concat('documents that wait, since the trigger is stopped: ', cause) as what,
+        what_to_do,
+        concat(
+            'select * from {{ ref("waiting_documents") }} where trigger_name = \'',
+            replace(trigger_name, '\'', '\\\''), '\''
+        ) as rows_behind
+    from {{ ref('stopped_triggers') }}
+    -- a trigger that is disabled and misses nothing is as its owner wants it
+    where waiting > 0 or cause != 'DISABLED'
+
+),
+
+overdue as (
+
+    select
+        'OVERDUE' as kind,
+        trigger_name,
+        count(*) as documents,
+        'documents whose service should have started long ago' as what,
+        'see that the service runs' as what_to_do,
+        concat(
+            'select * from {{ ref("execution_state") }} where is_overdue and trigger_name = \'',
+            replace(trigger_name, '\'', '\\\''), '\''
+        ) as rows_behind
+    from {{ ref('execution_state') }}
+    where is_overdue
+    group by trigger_name
+
+),
+
+same_id as (
+
+    select
+        'SAME_ID' as kind,
+        trigger_name,
+        sum(discarded) as documents,
+        'duplicates discarded under an id that came with different payloads' as what,
+        'ask their sender for ids that differ; resubmission takes documents in doubt only' as what_to_do,
+        concat(
+            'select * from {{ ref("keys_with_several_payloads") }} where discarded > 0 ',
+            'and trigger_name = \'', replace(trigger_name, '\'', '\\\''), '\''
+        ) as rows_behind
+    from {{ ref('keys_with_several_payloads') }}
+    where discarded > 0
+    group by trigger_name
+
+),
+
+final as (
+
+    select * from not_looked_at
+    union all
+    select * from short_windows
+    union all
+    select * from uncounted
+    union all
+    select * from stopped
+    union all
+    select * from overdue
+    union all
+    select * from same_id
+
+)
+
+select * from final
