@@ -49,6 +49,14 @@ def _parser() -> argparse.ArgumentParser:
     land.add_argument("files", nargs="+", metavar="FILE", help="JSON lines, CSV (or .gz), Parquet")
     land.set_defaults(run=_land)
 
+    report = commands.add_parser(
+        "report", parents=[common], help="write a page that shows why", description=_report.__doc__
+    )
+    report.add_argument(
+        "--output", metavar="FILE", default="exactly_once_report.html", help="default: %(default)s"
+    )
+    report.set_defaults(run=_report)
+
     demo = commands.add_parser(
         "demo", parents=[place], help="decide a feed two ways", description=_demo.__doc__
     )
@@ -77,6 +85,31 @@ def _land(options: argparse.Namespace) -> int:
     with quiet_start(project):
         spark = open_session(credentials)
     print(land(spark, project, options.files, options.table))
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    """Write one HTML page from the report views: what was decided, what is in doubt, what waits."""
+    from pathlib import Path
+
+    from dbt_exactly_once.report import ask_spark, make_page
+    from dbt_exactly_once.session import (
+        find_project,
+        open_session,
+        quiet_start,
+        read_credentials,
+    )
+
+    output = Path(options.output)
+    if not output.absolute().parent.is_dir():
+        raise ExactlyOnceError(f"{output}: there is no folder {output.parent}")
+    project = find_project(options.project_dir)
+    credentials = read_credentials(project, options.profiles_dir, options.target)
+    with quiet_start(project):
+        spark = open_session(credentials)
+    page = make_page(ask_spark(spark, credentials.schema), credentials.schema)
+    output.write_text(page, encoding="utf-8")
+    print(f"{output} is written ({len(page.encode()) // 1024} kB)")
     return 0
 
 
