@@ -658,7 +658,8 @@ def _table(
         "<tr>" + "".join(cell(place, column, title) for column, title in columns) + "</tr>"
         for place in range(len(answer.rows))
     )
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="scroll">{table}</div>'
 
 
 def duration(milliseconds: int) -> str:

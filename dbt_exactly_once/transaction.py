@@ -37,6 +37,8 @@ UPKEEP_BRANCH = "run_upkeep"
 RUN_ID_PROPERTY = "spark.sql.iceberg.snapshot-property.run-id"
 BRANCH_SETTING = "spark.wap.branch"
 CONSUMED_TAG = "exactly_once_consumed"
+# a run tells of so many triggers at its end
+SAID_TRIGGERS = 20
 
 
 _making = threading.Lock()
@@ -86,6 +88,10 @@ class Run:
     greatest_received_at: str | None
     removal_bound: str | None = None
     has_asked: bool = False
+    # False: a preview, which decides all and publishes nothing
+    publishes: bool = True
+    # what is published, also in a preview that starts from nothing
+    mains: dict[str, str] = field(default_factory=dict)
     published: bool = False
     said: list[str] = field(default_factory=list)
 
@@ -163,6 +169,9 @@ class Transactions:
         self._lock(run_id, clock, float(variables["run_timeout"]))
         try:
             self.run = self._freeze(run_id, clock)
+            self.run.publishes = bool(variables.get("publish", True))
+            if variables.get("preview_all_landed"):
+                self._start_from_nothing(self.run)
             self._set(BRANCH_SETTING, self.run.branch)
         except BaseException:
             self._release(run_id)
@@ -355,10 +364,21 @@ class Transactions:
             number=(last["run_number"] if last else 0) + 1,
             schema=self._schema,
             starts={name: str(snapshot) for name, snapshot in starts.items()},
+            mains={name: str(snapshot) for name, snapshot in starts.items()},
             consumed={name: consumed.get(name) for name in self._landed},
             landed=landed,
             greatest_received_at=last["greatest_received_at"] if last else None,
         )
+
+    def _start_from_nothing(self, run: Run) -> None:
+        """Let a preview decide all that has landed, on a branch on which the ledgers are empty."""
+        for table in self._ledgers.values():
+            self._engine.rows(f"alter table {table.relation} create branch {run.branch}")
+            self._engine.rows(f"delete from {table.relation}.branch_{run.branch} where true")
+        run.starts = self.branch_snapshots(run, with_record=True)
+        run.consumed = dict.fromkeys(run.consumed)
+        run.number = 1
+        run.greatest_received_at = None
 
     def _mains(self, tables: Mapping[str, Table]) -> dict[str, str | None]:
         """Snapshot of main of each table, None where nothing was ever written."""
@@ -553,10 +573,10 @@ class Transactions:
 
     # ---------------------------------------------------------------- publish and end
 
-    def branch_snapshots(self) -> dict[str, str]:
+    def branch_snapshots(self, run: Run | None = None, with_record: bool = False) -> dict[str, str]:
         """What each ledger publishes: the run's branch, or main where the run wrote nothing."""
-        run = self._open_run()
-        others = {name: table for name, table in self._ledgers.items() if name != RECORD}
+        run = run or self._open_run()
+        others = {n: table for n, table in self._ledgers.items() if with_record or n != RECORD}
         sql = "\nunion all\n".join(
             f"select '{name}', cast(snapshot_id as string) from {table.relation}.refs "
             f"where name = '{run.branch}'"
@@ -565,12 +585,13 @@ class Transactions:
         written = dict(self._engine.rows(sql))
         return {name: written.get(name, run.starts[name]) for name in others}
 
-    def publish(self, news: int) -> None:
+    def publish(self, news: int, findings: Sequence[str] = ()) -> None:
         """Make the run's branch the truth, `published_runs` first.
 
         news: how much the run has found that the last one did not know; where it is 0 and nothing
-        was landed, nothing is published. Raises ExactlyOnceError where the count does not close
-        or where another run has taken over meanwhile.
+        was landed, nothing is published. findings: what to say of the run at its end. Raises
+        ExactlyOnceError where the count does not close or where another run has taken over
+        meanwhile.
         """
         run = self._open_run()
         record = self._ledgers[RECORD].relation
@@ -585,6 +606,10 @@ class Transactions:
                 f"exactly_once: the count does not close: {taken} taken, but decided, waiting, "
                 f"unrouted, rejected are {parts}; nothing is published; please report it"
             )
+        if not run.publishes:
+            run.said += _summary("preview, nothing is published", taken, parts, counts[5])
+            run.said += findings
+            return
         if not news and run.landed_now() == {k: v for k, v in run.consumed.items() if v}:
             run.said.append("nothing new, nothing published")
             return
@@ -597,10 +622,11 @@ class Transactions:
             run.published = True
         self._drop_branch(run.branch)
         self._tag_consumed(run)
-        run.said += _summary(taken, parts, counts[5])
+        run.said += _summary(f"published run {run.number}", taken, parts, counts[5])
+        run.said += findings
         removed = self.remove_expired(run.removal_bound) if run.removal_bound else 0
         if removed:
-            run.said.append(f"{removed} expired history entries removed")
+            run.said.append(f"{removed:,} expired history entries removed")
 
     def _check_ground(self, run: Run) -> None:
         """Refuse to publish where the run has lost its lock or another has moved a ledger."""
@@ -749,14 +775,23 @@ class Transactions:
         return self.run
 
 
-def _summary(taken: int, parts: Sequence[int], decided_by_trigger: str | None) -> list[str]:
+def _summary(
+    outcome: str, taken: int, parts: Sequence[int], decided_by_trigger: str | None
+) -> list[str]:
+    """What a run has decided, in a line for the run and one for each of the first triggers."""
     decided, waiting, unrouted, rejected = parts
     lines = [
-        f"published: {taken} taken, {decided} decided, {waiting} waiting, {unrouted} unrouted, "
-        f"{rejected} rejected"
+        f"{outcome}: {taken:,} taken, {decided:,} decided, {waiting:,} waiting, "
+        f"{unrouted:,} unrouted, {rejected:,} rejected"
     ]
+    by_trigger: dict[str, list[str]] = {}
     for item in json.loads(decided_by_trigger or "[]"):
-        lines.append(f"{item['trigger_name']}: {item['documents']} {item['status']}")
+        by_trigger.setdefault(item["trigger_name"], []).append(
+            f"{item['documents']:,} {item['status']}"
+        )
+    lines += [f"{name}: {', '.join(by_trigger[name])}" for name in list(by_trigger)[:SAID_TRIGGERS]]
+    if len(by_trigger) > SAID_TRIGGERS:
+        lines.append(f"and {len(by_trigger) - SAID_TRIGGERS} more triggers, see run_log")
     return lines
 
 

@@ -7,7 +7,10 @@
     -#}
     {%- set relation = ref(ledger) -%}
     {%- set runs = ref('published_runs') -%}
-    {%- if run_number is none -%}
+    {%- if adapter.exactly_once.run and not adapter.exactly_once.run.publishes -%}
+        {#- a preview does nothing behind publication -#}
+        (select * from {{ relation }} where false)
+    {%- elif run_number is none -%}
         (select * from {{ relation }})
     {%- else -%}
         {%- set published = run_query(

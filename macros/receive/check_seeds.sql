@@ -7,6 +7,7 @@
             {%- do problems.append('seed ' ~ row[0] ~ ', ' ~ row[1] ~ ': ' ~ row[2]) -%}
         {%- endfor -%}
         {%- do problems.extend(filter_problems()) -%}
+        {%- do problems.extend(preview_violations()) -%}
         {%- if problems -%}
             {%- do exceptions.raise_compiler_error(
                 'exactly_once: ' ~ problems | join('\nexactly_once: ')

@@ -1,6 +1,6 @@
-{% macro seed_violations() -%}
+{% macro seed_violations(triggers=none) -%}
     {#- One row per wrong value in a configuration seed: seed, row, what is wrong and what to do. -#}
-    {%- set triggers = ref('triggers') -%}
+    {%- set triggers = triggers or ref('triggers') -%}
     {%- set conditions = ref('trigger_conditions') -%}
     {%- set transports = ref('transports') -%}
     {%- set registered = {

@@ -1,11 +1,16 @@
 {% macro begin_run() %}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
+        {%- do check_preview_vars() -%}
         {%- set run = adapter.exactly_once.begin(
             graph,
             selected_resources,
             invocation_id,
             run_started_at,
-            {'run_timeout': var('run_timeout')},
+            {
+                'run_timeout': var('run_timeout'),
+                'publish': var('publish'),
+                'preview_all_landed': var('preview_all_landed'),
+            },
         ) -%}
     {%- endif -%}
 {% endmacro %}

@@ -2,13 +2,12 @@
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
         {%- set run = adapter.exactly_once.end() -%}
         {%- if run is not none -%}
-            {%- if run.published -%}
-                {%- do log('exactly_once: ' ~ run.said | join('; '), info=true) -%}
-            {%- elif run.said -%}
-                {%- do log('exactly_once: ' ~ run.said | join('; '), info=true) -%}
-            {%- else -%}
-                {%- do log('exactly_once: nothing was published; the ledgers are as before', info=true) -%}
-            {%- endif -%}
+            {%- set said = run.said or ['nothing was published; the ledgers are as before'] -%}
+            {%- set seconds = (modules.datetime.datetime.now(modules.pytz.utc)
+                - run_started_at).total_seconds() -%}
+            {%- for line in said + things_said(results) + ['took %.0f s' | format(seconds)] -%}
+                {%- do log('exactly_once: ' ~ line, info=true) -%}
+            {%- endfor -%}
         {%- endif -%}
     {%- endif -%}
 {% endmacro %}

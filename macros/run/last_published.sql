@@ -6,7 +6,9 @@
     {%- set run = adapter.exactly_once.run if execute else none -%}
     {%- if node -%}
         {{ node.schema }}.{{ node.alias }}
-        {%- if run is not none %} version as of {{ run.starts[ledger] }}{%- endif -%}
+        {#- a view outlives the run, and so names what is published -#}
+        {%- if run is not none %} version as of {{ run.mains[ledger]
+            if model.config.materialized == 'view' else run.starts[ledger] }}{%- endif -%}
     {%- else -%}
         {{ target.schema }}.{{ ledger }}
     {%- endif -%}

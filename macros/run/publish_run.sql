@@ -1,13 +1,18 @@
 {% macro publish_run() %}
     {%- if execute -%}
-        {%- set news = run_query(
+        {%- set found = run_query(
             "select (select count_if(not had_waited) from " ~ ref('trigger_queue') ~ ")"
             ~ " + (select count_if(is_decided) from " ~ ref('decisions') ~ ")"
             ~ " + (select count_if(has_news or ended_by is not null) from "
             ~ ref('documents_in_execution') ~ ")"
             ~ " + (select count_if(is_suspended != was_published_suspended) from "
-            ~ ref('current_triggers') ~ ")"
-        ).rows[0][0] -%}
-        {%- do adapter.exactly_once.publish(news | int) -%}
+            ~ ref('current_triggers') ~ "), (" ~ run_findings() ~ ")"
+        ).rows[0] -%}
+        {%- do adapter.exactly_once.publish(found[0] | int, fromjson(found[1])) -%}
+        {%- if var('preview_all_landed') -%}
+            {%- do adapter.exactly_once.run.said.extend(
+                run_query(preview_differences()).columns[0].values()
+            ) -%}
+        {%- endif -%}
     {%- endif -%}
 {% endmacro %}

@@ -3,7 +3,7 @@ with
 
 settings as (
 
-    select * from {{ ref('trigger_settings') }}
+    select * from {{ settings_of_this_run() }}
 
 ),
 

@@ -8,7 +8,7 @@ open_documents as (
 
 settings as (
 
-    select * from {{ ref('trigger_settings') }}
+    select * from {{ settings_of_this_run() }}
 
 ),
 

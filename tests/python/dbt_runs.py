@@ -115,6 +115,7 @@ class DbtRuns:
         variables: Mapping[str, Any] | None = None,
         operation: str | None = None,
         arguments_of_operation: Mapping[str, Any] | None = None,
+        quiet: bool = True,
     ) -> dbtRunnerResult:
         """Run a dbt command, with its clock at a time of the test's."""
         if operation:
@@ -129,7 +130,7 @@ class DbtRuns:
                     str(self.folder),
                     "--profiles-dir",
                     str(self.folder),
-                    "--quiet",
+                    *(["--quiet"] if quiet else []),
                 ]
             )
 

@@ -1,0 +1,47 @@
+{% macro run_findings() -%}
+    {#- What a person should hear of at the end of a run, as one JSON array of texts: causes of
+        doubt, triggers that are suspended, and count as the only method where it is not given. -#}
+    select to_json(collect_list(line))
+    from (
+        select
+            concat(
+                'in doubt, ', trigger_name, ': ', format_number(documents, 0), ' by rule ', rule_id,
+                ', ', {{ rule_in_words('doubts') }}
+            ) as line
+        from (
+            select
+                trigger_name,
+                rule_id,
+                key_state,
+                cast(null as string) as resolver_result,
+                cast(null as string) as message,
+                count(*) as documents
+            from {{ ref('decisions') }}
+            where status = 'IN_DOUBT'
+            group by trigger_name, rule_id, key_state
+            order by documents desc
+            limit 20
+        ) as doubts
+        union all
+        select
+            concat_ws(
+                ': ',
+                concat('suspended, ', trigger_name),
+                suspended_cause,
+                suspended_by,
+                suspended_reason
+            )
+        from {{ ref('trigger_states') }}
+        where is_suspended
+        union all
+        select
+            concat(
+                'warning, ', trigger_name, ': ', format_number(count(*), 0), ' taken for NEW ',
+                'because their transport does not count deliveries; use_history: true, or a ',
+                'resolver, would tell copies'
+            )
+        from {{ ref('decisions') }}
+        where rule_id = 'R04'
+        group by trigger_name
+    )
+{%- endmacro %}

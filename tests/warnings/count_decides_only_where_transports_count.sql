@@ -1,0 +1,8 @@
+-- Count-only detection takes every copy for NEW where the transport does not count.
+{{ config(meta={'kind': 'COUNT'}) }}
+select
+    trigger_name,
+    documents,
+    what_to_do
+from {{ ref('things_to_do') }}
+where kind = 'COUNT'
