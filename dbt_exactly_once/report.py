@@ -613,7 +613,7 @@ def _number(
     """A number that says from which row and column of which query it comes."""
     value = answer.rows[place][column]
     if value is None:
-        return "–"  # noqa: RUF001
+        return "-"
     text = words(int(value)) if words else f"{value:,}"
     return (
         f'<data value="{value}" data-query="query-{answer.name}" data-row="{place}" '
@@ -646,7 +646,7 @@ def _table(
         if isinstance(value, datetime):
             return f"<td{label}>{value:%Y-%m-%d %H:%M}</td>"
         if value is None:
-            return f'<td{label} class="none">–</td>'  # noqa: RUF001
+            return f'<td{label} class="none">-</td>'
         text = (texts or {}).get(column, str)(str(value))
         return f"<td{label}>{escape(text)}</td>"
 
