@@ -36,7 +36,7 @@ LEDGERS = [
     "rejected_deliveries",
     "published_runs",
 ]
-LINKED = ("models", "macros", "tests", "selectors.yml")
+LINKED = ("models", "macros", "tests", "docs", "selectors.yml")
 
 
 class DbtRuns:

@@ -1,0 +1,110 @@
+"""dbt docs show every table and view with its columns, and the pictures of flow and lifecycle."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from dbt.artifacts.schemas.catalog import CatalogArtifact
+from dbt_runs import PROJECT_FOLDER, DbtRuns
+from pyspark.sql import SparkSession
+
+PICTURES = PROJECT_FOLDER / "docs" / "pictures"
+
+
+@pytest.fixture(scope="module")
+def runs(
+    spark: SparkSession, profiles_dir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> DbtRuns:
+    """A project that was run once over nothing."""
+    found = DbtRuns(spark, profiles_dir, tmp_path_factory.mktemp("docs"))
+    found.run("seed")
+    found.run("run")
+    return found
+
+
+def test_the_catalog_has_every_table_and_view_with_its_columns(
+    runs: DbtRuns, tmp_path: Path
+) -> None:
+    result = runs.run("docs", "generate", "--target-path", str(tmp_path))
+    catalog = result.result
+    assert isinstance(catalog, CatalogArtifact)
+    assert not catalog.errors
+    manifest = runs._parsed()
+    described = {
+        name: node
+        for name, node in {**manifest.nodes, **manifest.sources}.items()
+        if node.resource_type in ("model", "seed", "source")
+    }
+    shown = {**catalog.nodes, **catalog.sources}
+    assert sorted(shown) == sorted(described)
+    for name, node in described.items():
+        if node.columns:
+            missing = set(node.columns) - set(shown[name].columns)
+            assert not missing, f"{name} is shown without {missing}"
+        else:
+            assert shown[name].columns, f"{name} is shown without columns"
+
+    for picture in PICTURES.glob("*.svg"):
+        assert (tmp_path / "assets" / picture.name).is_file()
+        assert (
+            f"(assets/{picture.name})"
+            in manifest.docs["doc.exactly_once.__overview__"].block_contents
+        )
+
+
+def test_everything_is_described(runs: DbtRuns) -> None:
+    manifest = runs._parsed()
+    bare = [
+        name
+        for name, node in {**manifest.nodes, **manifest.sources, **manifest.exposures}.items()
+        if node.resource_type in ("model", "seed", "source", "exposure")
+        and not node.description.strip()
+    ]
+    assert not bare
+    bare = [
+        f"{name}.{column}"
+        for name, node in {**manifest.nodes, **manifest.sources}.items()
+        for column, described in node.columns.items()
+        if not described.description.strip()
+    ]
+    assert not bare
+
+
+def test_the_words_have_one_place() -> None:
+    text = (PROJECT_FOLDER / "models" / "words.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"{% docs (\w+) %}", text))
+    assert words >= {
+        "document",
+        "delivery",
+        "trigger",
+        "document_key",
+        "history",
+        "resolver",
+        "decision",
+        "ledger",
+        "unfinished",
+        "acknowledged",
+        "event_time_now",
+        "run",
+    }
+
+
+def test_the_picture_of_the_lifecycle_has_every_state() -> None:
+    picture = (PICTURES / "lifecycle.svg").read_text(encoding="utf-8")
+    with (PROJECT_FOLDER / "seeds" / "status_transitions.csv").open(encoding="utf-8") as file:
+        states = {row["to_state"] for row in csv.DictReader(file)}
+    # drawn as the arrows back to RECEIVED, and as the last TRANSIENT_ERROR
+    drawn_otherwise = {"RECOVERED", "RESUBMITTED", "RETRIES_EXHAUSTED"}
+    words = set(re.findall(r"[A-Z_]{3,}", picture))
+    assert states - words == drawn_otherwise
+
+
+def test_a_schedule_makes_no_view_for_people(runs: DbtRuns) -> None:
+    listed = runs.run("ls", "--selector", "hot_path", "--output", "path").result
+    assert any("models/record/" in path for path in listed)
+    assert any("models/execute/" in path for path in listed)
+    for path in listed:
+        assert not path.startswith(("models/report/", "tests/warnings/", "tests/audit/")), path
