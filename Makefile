@@ -9,16 +9,18 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PREPARED := $(VENV)/.prepared
 # PYTHON=... names another one
 PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python3.10,$(shell \
     $(name) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' 2>/dev/null \
     && echo $(name))))
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
+JAVA_FILE := $(realpath $(shell command -v '$(JAVA)'))
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
 
-setup: java $(STAMP) profiles.yml
+setup: java $(STAMP) profiles.yml $(PREPARED)
 
 java:
 	@version=$$('$(JAVA)' -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1); \
@@ -44,6 +46,12 @@ profiles.yml:
 	@echo "-- copying profiles.example.yml to profiles.yml"
 	@cp profiles.example.yml $@
 	@mkdir -p .lake
+
+# anew where Java or the packages have changed; without it Spark starts slower, nothing else
+$(PREPARED): $(STAMP) profiles.yml $(JAVA_FILE)
+	@echo "-- preparing a quick start of Spark (a minute, 200 MB)"
+	@$(BIN)/exactly-once prepare
+	@touch $@
 
 demo: setup
 	@$(BIN)/exactly-once demo

@@ -1,11 +1,20 @@
-"""The one way in which the Python side talks to Spark: SQL through dbt's adapter."""
+"""The one way in which the Python side talks to Spark: SQL through dbt's adapter.
+
+What a run asks of its tables again and again (branches, properties, settings) is a statement of
+SQL each, which takes Spark longer to plan than to answer. Where Spark runs in this process's own
+session, the same is asked of Iceberg itself.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dbt_common.exceptions import DbtRuntimeError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class ExactlyOnceError(DbtRuntimeError):
@@ -13,22 +22,165 @@ class ExactlyOnceError(DbtRuntimeError):
 
 
 class Engine(Protocol):
-    """Runs SQL, whatever the connection."""
+    """Runs SQL, whatever the connection, and reads and moves the branches of Iceberg's tables."""
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows."""
         ...
 
+    def catalog(self) -> str:
+        """The catalog that names of tables are looked up in."""
+        ...
 
-class AdapterEngine:
-    """SQL through the connection that dbt has open in this thread."""
+    def set(self, key: str, value: str) -> None:
+        """Set a setting of the session."""
+        ...
+
+    def reset(self, key: str) -> None:
+        """Bring a setting of the session back to what it was at its start."""
+        ...
+
+    def setting(self, key: str) -> str | None:
+        """A setting of the session, None where it has none."""
+        ...
+
+    def properties(self, relation: str) -> dict[str, str] | None:
+        """The properties of a table, read fresh; None where there is no such table."""
+        ...
+
+    def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Of each table the snapshots of its branches and tags by their names, read fresh."""
+        ...
+
+    def fast_forward(self, relation: str, branch: str) -> None:
+        """Move main to a branch that starts from it and drop the branch; Iceberg refuses others."""
+        ...
+
+    def drop_branch(self, relation: str, branch: str) -> None:
+        """Drop a branch of a table, where it has it."""
+        ...
+
+
+class SqlEngine:
+    """Everything as SQL through the connection that dbt has open in this thread."""
 
     def __init__(self, adapter: Any) -> None:
         self._adapter = adapter
+        self._catalog: str | None = None
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         _, table = self._adapter.execute(sql, auto_begin=False, fetch=True)
         return [tuple(row) for row in table.rows]
+
+    def catalog(self) -> str:
+        if self._catalog is None:
+            self._catalog = str(self.rows("select current_catalog()")[0][0])
+        return self._catalog
+
+    def set(self, key: str, value: str) -> None:
+        self.rows(f"set `{key}`=`{value}`")
+
+    def reset(self, key: str) -> None:
+        self.rows(f"reset `{key}`")
+
+    def setting(self, key: str) -> str | None:
+        value = str(self.rows(f"set `{key}`")[0][1])
+        return None if value == "<undefined>" else value
+
+    def properties(self, relation: str) -> dict[str, str] | None:
+        schema, _, name = relation.rpartition(".")
+        if name not in {str(row[1]) for row in self.rows(f"show tables in {schema}")}:
+            return None
+        try:
+            self.rows(f"refresh table {relation}")
+            return {
+                str(key): str(value) for key, value in self.rows(f"show tblproperties {relation}")
+            }
+        except Exception:
+            # gone since it was listed
+            return None
+
+    def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
+        sql = "\nunion all\n".join(
+            f"select '{relation}', name, cast(snapshot_id as string) from {relation}.refs"
+            for relation in relations
+        )
+        found: dict[str, dict[str, str]] = {relation: {} for relation in relations}
+        for relation, name, snapshot in self.rows(sql) if relations else []:
+            found[relation][name] = snapshot
+        return found
+
+    def fast_forward(self, relation: str, branch: str) -> None:
+        catalog = self.catalog()
+        self.rows(f"call {catalog}.system.fast_forward('{catalog}.{relation}', 'main', '{branch}')")
+        self.drop_branch(relation, branch)
+
+    def drop_branch(self, relation: str, branch: str) -> None:
+        self.rows(f"alter table {relation} drop branch if exists {branch}")
+
+
+class SessionEngine(SqlEngine):
+    """SQL for what reads and writes rows; Iceberg's own methods, in the session, for the rest."""
+
+    @property
+    def _session(self) -> SparkSession:
+        from pyspark.sql import SparkSession
+
+        # opens the connection, and so the session, where dbt has not yet
+        self._adapter.connections.get_thread_connection().handle  # noqa: B018
+        return SparkSession.builder.getOrCreate()
+
+    def _table(self, relation: str) -> Any:
+        session = self._session
+        # with its catalog: what is current is known to threads that have run a statement only
+        table = session._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+            session._jsparkSession, f"{self.catalog()}.{relation}"
+        )
+        # the catalog may have been told to keep tables for a while
+        table.refresh()
+        return table
+
+    def set(self, key: str, value: str) -> None:
+        self._session.conf.set(key, value)
+
+    def reset(self, key: str) -> None:
+        self._session.conf.unset(key)
+
+    def setting(self, key: str) -> str | None:
+        return self._session.conf.get(key, None)
+
+    def properties(self, relation: str) -> dict[str, str] | None:
+        from pyspark.errors import AnalysisException
+
+        try:
+            return dict(self._table(relation).properties())
+        except AnalysisException as error:
+            if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+                raise
+            return None
+
+    def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
+        return {relation: _snapshots(self._table(relation).refs()) for relation in relations}
+
+    def fast_forward(self, relation: str, branch: str) -> None:
+        self._table(relation).manageSnapshots().fastForwardBranch("main", branch).removeBranch(
+            branch
+        ).commit()
+
+    def drop_branch(self, relation: str, branch: str) -> None:
+        table = self._table(relation)
+        if branch in dict(table.refs()):
+            table.manageSnapshots().removeBranch(branch).commit()
+
+
+def engine_of(adapter: Any) -> Engine:
+    """The engine for an adapter's connection."""
+    is_session = adapter.config.credentials.method == "session"
+    return SessionEngine(adapter) if is_session else SqlEngine(adapter)
+
+
+def _snapshots(refs: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(ref.snapshotId()) for name, ref in dict(refs).items()}
 
 
 def one_line(error: BaseException) -> str:

@@ -41,9 +41,11 @@ def _open_where_the_lake_is(
     # dbt's threads open connections at the same time
     with _opening:
         hooks = load_hooks(flags.PROJECT_DIR) if flags.WHICH in COMMANDS_WITH_HOOKS else None
-        if hooks is not None and connection.credentials.method == "session":
-            # the adapter would open the session with its first statement
-            register_hooks(hooks, open_session(connection.credentials))
+        if connection.credentials.method == "session":
+            # the adapter would open it with its first statement
+            spark = open_session(connection.credentials)
+            if hooks is not None:
+                register_hooks(hooks, spark)
         return _adapters_open(manager, connection)
 
 

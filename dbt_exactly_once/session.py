@@ -15,6 +15,7 @@ import yaml
 
 from dbt_exactly_once.engine import ExactlyOnceError
 from dbt_exactly_once.lake import ensure_place
+from dbt_exactly_once.startup import PACKAGES, find_spark, quickened, remember_jars
 
 if TYPE_CHECKING:
     from dbt.adapters.spark.connections import SparkCredentials
@@ -114,10 +115,19 @@ def open_session(credentials: SparkCredentials) -> SparkSession:
             f"this target of profiles.yml has method {credentials.method}, the command needs one "
             "with method session: name it with --target"
         )
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     ensure_place(credentials.server_side_parameters)
+    parameters = credentials.server_side_parameters
+    starts = SparkContext._active_spark_context is None
+    if starts:
+        find_spark()
+        parameters = quickened(parameters)
     builder = SparkSession.builder.enableHiveSupport()
-    for name, value in credentials.server_side_parameters.items():
+    for name, value in parameters.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    if starts:
+        remember_jars(spark, parameters.get(PACKAGES))
+    return spark

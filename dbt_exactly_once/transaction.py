@@ -23,7 +23,7 @@ from typing import Any
 
 from dbt.flags import get_flags
 
-from dbt_exactly_once.engine import AdapterEngine, Engine, ExactlyOnceError, literal, one_line
+from dbt_exactly_once.engine import Engine, ExactlyOnceError, engine_of, literal, one_line
 from dbt_exactly_once.filters import filter_sql
 from dbt_exactly_once.hooks import being_asked, load_hooks
 from dbt_exactly_once.process import ProcessIdentity
@@ -32,8 +32,9 @@ LOCK = "run_lock"
 GRAVE = "run_lock_of_"
 RECORD = "published_runs"
 UPKEEP_TAG = "exactly_once_upkeep"
+BRANCH_PREFIX = "run_"
 # a branch like that of a run: the next run drops it where it was left
-UPKEEP_BRANCH = "run_upkeep"
+UPKEEP_BRANCH = BRANCH_PREFIX + "upkeep"
 RUN_ID_PROPERTY = "spark.sql.iceberg.snapshot-property.run-id"
 BRANCH_SETTING = "spark.wap.branch"
 CONSUMED_TAG = "exactly_once_consumed"
@@ -114,7 +115,7 @@ class Run:
 
 def branch_of(run_id: str) -> str:
     """The branch of a run; the id is part of it, so that no later run can use it."""
-    return "run_" + run_id.replace("-", "_")
+    return BRANCH_PREFIX + run_id.replace("-", "_")
 
 
 class Transactions:
@@ -125,7 +126,6 @@ class Transactions:
         self._ledgers: dict[str, Table] = {}
         self._landed: dict[str, Table] = {}
         self._transaction: frozenset[str] = frozenset()
-        self._catalog = ""
         self.run: Run | None = None
 
     @classmethod
@@ -133,7 +133,7 @@ class Transactions:
         """The object that belongs to an adapter, made at its first use."""
         with _making:
             if not hasattr(adapter, "_exactly_once"):
-                adapter._exactly_once = cls(AdapterEngine(adapter))
+                adapter._exactly_once = cls(engine_of(adapter))
             return adapter._exactly_once
 
     # ---------------------------------------------------------------- begin
@@ -172,7 +172,7 @@ class Transactions:
             self.run.publishes = bool(variables.get("publish", True))
             if variables.get("preview_all_landed"):
                 self._start_from_nothing(self.run)
-            self._set(BRANCH_SETTING, self.run.branch)
+            self._engine.set(BRANCH_SETTING, self.run.branch)
         except BaseException:
             self._release(run_id)
             raise
@@ -207,17 +207,10 @@ class Transactions:
         )
 
     def _prepare(self, run_id: str) -> None:
-        self._set("spark.sql.session.timeZone", "UTC")
-        self._set("spark.sql.ansi.enabled", "false")
-        self._set(RUN_ID_PROPERTY, run_id)
-        self._reset(BRANCH_SETTING)
-        self._catalog = str(self._engine.rows("select current_catalog()")[0][0])
-
-    def _set(self, key: str, value: str) -> None:
-        self._engine.rows(f"set `{key}`=`{value}`")
-
-    def _reset(self, key: str) -> None:
-        self._engine.rows(f"reset `{key}`")
+        self._engine.set("spark.sql.session.timeZone", "UTC")
+        self._engine.set("spark.sql.ansi.enabled", "false")
+        self._engine.set(RUN_ID_PROPERTY, run_id)
+        self._engine.reset(BRANCH_SETTING)
 
     def ensure_tables(self) -> None:
         """Make the landed tables and the ledgers that do not exist yet, empty."""
@@ -292,14 +285,7 @@ class Transactions:
 
     def _holder(self) -> dict[str, str] | None:
         """The properties of the lock, read fresh; None where it is free."""
-        if LOCK not in self._existing(self._schema):
-            return None
-        try:
-            self._engine.rows(f"refresh table {self._schema}.{LOCK}")
-            rows = self._engine.rows(f"show tblproperties {self._schema}.{LOCK}")
-        except Exception:
-            return None
-        return {str(key): str(value) for key, value in rows}
+        return self._engine.properties(f"{self._schema}.{LOCK}")
 
     def _take_over(self, holder: Mapping[str, str], run_timeout: float) -> None:
         """Bury a lock whose owner is dead, too old or given up; refuse otherwise."""
@@ -351,12 +337,9 @@ class Transactions:
     # ---------------------------------------------------------------- freeze and recover
 
     def _freeze(self, run_id: str, clock: datetime) -> Run:
-        self._finish_publication()
-        self._drop_dead_branches()
-        starts = self._mains(self._ledgers)
         last = self._last_record()
+        starts = self._recover(last)
         self._check_ledgers(last, starts)
-        landed = self._mains(self._landed)
         consumed = dict(last["landed_snapshots"]) if last else {}
         return Run(
             run_id=run_id,
@@ -366,7 +349,7 @@ class Transactions:
             starts={name: str(snapshot) for name, snapshot in starts.items()},
             mains={name: str(snapshot) for name, snapshot in starts.items()},
             consumed={name: consumed.get(name) for name in self._landed},
-            landed=landed,
+            landed=_mains(self._refs(self._landed)),
             greatest_received_at=last["greatest_received_at"] if last else None,
         )
 
@@ -380,28 +363,22 @@ class Transactions:
         run.number = 1
         run.greatest_received_at = None
 
-    def _mains(self, tables: Mapping[str, Table]) -> dict[str, str | None]:
-        """Snapshot of main of each table, None where nothing was ever written."""
-        found: dict[str, str | None] = dict.fromkeys(tables)
-        sql = "\nunion all\n".join(
-            f"select '{name}', cast(snapshot_id as string) from {table.relation}.refs "
-            "where name = 'main'"
-            for name, table in tables.items()
-        )
-        for name, snapshot in self._engine.rows(sql):
-            found[name] = snapshot
-        return found
+    def _refs(self, tables: Mapping[str, Table]) -> dict[str, dict[str, str]]:
+        """Branches and tags of each table."""
+        found = self._engine.refs([table.relation for table in tables.values()])
+        return {name: found[table.relation] for name, table in tables.items()}
 
     def _last_record(self) -> dict[str, Any] | None:
         record = self._ledgers[RECORD].relation
-        rows = self._engine.rows(
-            f"select run_id, run_number, cast(greatest_received_at as string), "
-            "to_json(landed_snapshots), to_json(ledger_starts), to_json(ledger_publishes) "
-            f"from {record} where run_number = (select max(run_number) from {record})"
-        )
-        if not rows:
+        # Iceberg knows the greatest number from its statistics, and by it the one file to read
+        number = self._engine.rows(f"select max(run_number) from {record}")[0][0]
+        if number is None:
             return None
-        run_id, number, greatest, landed, starts, publishes = rows[0]
+        run_id, greatest, landed, starts, publishes = self._engine.rows(
+            f"select run_id, cast(greatest_received_at as string), to_json(landed_snapshots), "
+            f"to_json(ledger_starts), to_json(ledger_publishes) from {record} "
+            f"where run_number = {number}"
+        )[0]
         return {
             "run_id": run_id,
             "run_number": int(number),
@@ -411,34 +388,30 @@ class Transactions:
             "ledger_publishes": json.loads(publishes or "{}"),
         }
 
-    def _finish_publication(self) -> None:
-        """Move the ledgers that a killed publication has left behind, from the record alone."""
-        last = self._last_record()
-        if last is None:
-            return
-        mains = self._mains(self._ledgers)
-        for name, published in last["ledger_publishes"].items():
+    def _recover(self, last: dict[str, Any] | None) -> dict[str, str | None]:
+        """Finish a publication that was killed and drop the branches of dead runs.
+
+        Moves the ledgers that are left behind, from the record alone. Returns where main of each
+        ledger stands then.
+        """
+        refs = self._refs(self._ledgers)
+        mains = _mains(refs)
+        for name, published in (last["ledger_publishes"] if last else {}).items():
             if name in mains and mains[name] == last["ledger_starts"][name] != published:
                 self._engine.rows(
-                    f"call {self._catalog}.system.set_current_snapshot("
+                    f"call {self._engine.catalog()}.system.set_current_snapshot("
                     f"'{self._full(self._ledgers[name])}', {published})"
                 )
-        self._drop_branch(branch_of(last["run_id"]))
+                mains[name] = published
+        for name in self._record_first():
+            for branch in refs[name]:
+                if branch.startswith(BRANCH_PREFIX):
+                    self._engine.drop_branch(self._ledgers[name].relation, branch)
+        return mains
 
-    def _drop_dead_branches(self) -> None:
-        for name, branch in self._branches():
-            table = self._ledgers[name]
-            self._engine.rows(f"alter table {table.relation} drop branch if exists {branch}")
-
-    def _branches(self) -> list[tuple[str, str]]:
-        """Ledger and name of every branch that a run has left, `published_runs` first."""
-        names = sorted(self._ledgers, key=lambda name: name != RECORD)
-        sql = "\nunion all\n".join(
-            f"select {place} as place, '{name}', name from {self._ledgers[name].relation}.refs "
-            "where name like 'run\\\\_%'"
-            for place, name in enumerate(names)
-        )
-        return [(row[1], row[2]) for row in sorted(self._engine.rows(sql))]
+    def _record_first(self) -> list[str]:
+        """The ledgers in the order in which they are published."""
+        return sorted(self._ledgers, key=lambda name: name != RECORD)
 
     def _check_ledgers(self, last: dict[str, Any] | None, starts: Mapping[str, str | None]) -> None:
         if last is None:
@@ -466,14 +439,14 @@ class Transactions:
             if not rows:
                 raise ExactlyOnceError(
                     f"exactly_once: {relation} is not as run {last['run_id']} published it "
-                    f"(snapshot {published}): somebody has changed or restored it. Bring it back "
-                    f"with `call {self._catalog}.system.set_current_snapshot('{relation}', "
-                    f"{published})`, or start over with `dbt run-operation reset_state --args "
-                    "'{really: true}'`"
+                    f"(snapshot {published}): somebody has changed or restored it. Bring it "
+                    f"back with `call {self._engine.catalog()}.system.set_current_snapshot("
+                    f"'{relation}', {published})`, or start over with `dbt run-operation "
+                    "reset_state --args '{really: true}'`"
                 )
 
     def _full(self, table: Table) -> str:
-        return f"{self._catalog}.{table.relation}"
+        return f"{self._engine.catalog()}.{table.relation}"
 
     # ---------------------------------------------------------------- while it runs
 
@@ -492,7 +465,7 @@ class Transactions:
                 f"exactly_once: run {run.run_id} has lost its lock to {other} before it wrote "
                 f"{ledger}: nothing is published; start it again"
             )
-        branch = self._engine.rows(f"set `{BRANCH_SETTING}`")[0][1]
+        branch = self._engine.setting(BRANCH_SETTING)
         if branch != run.branch:
             raise ExactlyOnceError(
                 f"exactly_once: the session writes to branch {branch}, not to {run.branch}: "
@@ -510,11 +483,7 @@ class Transactions:
 
     def property(self, relation: str, key: str) -> str | None:
         """A property of a table, None where either does not exist."""
-        try:
-            rows = self._engine.rows(f"show tblproperties {relation}")
-        except Exception:
-            return None
-        return {str(name): str(value) for name, value in rows}.get(key)
+        return (self._engine.properties(relation) or {}).get(key)
 
     def filter_sql(self, text: str, document: str = "document") -> str:
         """See dbt_exactly_once.filters.filter_sql."""
@@ -576,14 +545,12 @@ class Transactions:
     def branch_snapshots(self, run: Run | None = None, with_record: bool = False) -> dict[str, str]:
         """What each ledger publishes: the run's branch, or main where the run wrote nothing."""
         run = run or self._open_run()
-        others = {n: table for n, table in self._ledgers.items() if with_record or n != RECORD}
-        sql = "\nunion all\n".join(
-            f"select '{name}', cast(snapshot_id as string) from {table.relation}.refs "
-            f"where name = '{run.branch}'"
-            for name, table in others.items()
-        )
-        written = dict(self._engine.rows(sql))
-        return {name: written.get(name, run.starts[name]) for name in others}
+        refs = self._refs(self._ledgers)
+        return {
+            name: refs[name].get(run.branch, run.starts[name])
+            for name in self._ledgers
+            if with_record or name != RECORD
+        }
 
     def publish(self, news: int, findings: Sequence[str] = ()) -> None:
         """Make the run's branch the truth, `published_runs` first.
@@ -599,7 +566,7 @@ class Transactions:
             "select taken, decided, waiting, unrouted, rejected, to_json(decided_by_trigger) "
             f"from {record} where run_number = {run.number}"
         )[0]
-        self._reset(BRANCH_SETTING)
+        self._engine.reset(BRANCH_SETTING)
         taken, *parts = (int(count) for count in counts[:5])
         if taken != sum(parts):
             raise ExactlyOnceError(
@@ -613,14 +580,11 @@ class Transactions:
         if not news and run.landed_now() == {k: v for k, v in run.consumed.items() if v}:
             run.said.append("nothing new, nothing published")
             return
-        self._check_ground(run)
-        for name in [name for name, branch in self._branches() if branch == run.branch]:
-            self._engine.rows(
-                f"call {self._catalog}.system.fast_forward("
-                f"'{self._full(self._ledgers[name])}', 'main', '{run.branch}')"
-            )
-            run.published = True
-        self._drop_branch(run.branch)
+        refs = self._check_ground(run)
+        for name in self._record_first():
+            if run.branch in refs[name]:
+                self._engine.fast_forward(self._ledgers[name].relation, run.branch)
+                run.published = True
         self._tag_consumed(run)
         run.said += _summary(f"published run {run.number}", taken, parts, counts[5])
         run.said += findings
@@ -628,10 +592,14 @@ class Transactions:
         if removed:
             run.said.append(f"{removed:,} expired history entries removed")
 
-    def _check_ground(self, run: Run) -> None:
-        """Refuse to publish where the run has lost its lock or another has moved a ledger."""
+    def _check_ground(self, run: Run) -> dict[str, dict[str, str]]:
+        """Refuse to publish where the run has lost its lock or another has moved a ledger.
+
+        Returns the branches and tags of the ledgers.
+        """
         holder = self._holder()
-        mains = self._mains(self._ledgers)
+        refs = self._refs(self._ledgers)
+        mains = _mains(refs)
         moved = [name for name, start in run.starts.items() if mains[name] != start]
         if holder is None or holder.get("run_id") != run.run_id or moved:
             raise ExactlyOnceError(
@@ -639,6 +607,7 @@ class Transactions:
                 f"{'ground in ' + ', '.join(moved) if moved else 'lock'} to another run and "
                 "publishes nothing; start it again"
             )
+        return refs
 
     def _tag_consumed(self, run: Run) -> None:
         """Keep the consumed snapshot of each landed table from expiring."""
@@ -670,22 +639,15 @@ class Transactions:
         marked.
         """
         table = self._ledgers[name]
-        self._engine.rows(f"alter table {table.relation} drop branch if exists {UPKEEP_BRANCH}")
+        self._engine.drop_branch(table.relation, UPKEEP_BRANCH)
         self._engine.rows(f"alter table {table.relation} create branch {UPKEEP_BRANCH}")
         self._engine.rows(statement.format(f"{table.relation}.branch_{UPKEEP_BRANCH}"))
-        snapshot = self._engine.rows(
-            "select cast(snapshot_id as string) from "
-            f"{table.relation}.refs where name = '{UPKEEP_BRANCH}'"
-        )[0][0]
+        snapshot = self._engine.refs([table.relation])[table.relation][UPKEEP_BRANCH]
         self._engine.rows(
             f"alter table {table.relation} create or replace tag {UPKEEP_TAG} "
             f"as of version {snapshot}"
         )
-        self._engine.rows(
-            f"call {self._catalog}.system.fast_forward("
-            f"'{self._full(table)}', 'main', '{UPKEEP_BRANCH}')"
-        )
-        self._engine.rows(f"alter table {table.relation} drop branch {UPKEEP_BRANCH}")
+        self._engine.fast_forward(table.relation, UPKEEP_BRANCH)
 
     def remove_expired_history(
         self, graph: Mapping[str, Any], run_id: str, run_timeout: float
@@ -737,8 +699,8 @@ class Transactions:
         self._lock(run_id, datetime.now(timezone.utc), run_timeout)
         try:
             if checked:
-                self._finish_publication()
-                self._check_ledgers(self._last_record(), self._mains(self._ledgers))
+                last = self._last_record()
+                self._check_ledgers(last, self._recover(last))
             yield
         finally:
             self._release(run_id)
@@ -750,7 +712,7 @@ class Transactions:
         if run is None:
             return None
         self.run = None
-        self._reset(BRANCH_SETTING)
+        self._engine.reset(BRANCH_SETTING)
         if not run.published:
             self._drop_branch(run.branch)
         self._release(run.run_id)
@@ -764,15 +726,18 @@ class Transactions:
                 self._engine.rows(f"drop table if exists {self._schema}.{name}")
 
     def _drop_branch(self, branch: str) -> None:
-        for name in [name for name, found in self._branches() if found == branch]:
-            self._engine.rows(
-                f"alter table {self._ledgers[name].relation} drop branch if exists {branch}"
-            )
+        for table in self._ledgers.values():
+            self._engine.drop_branch(table.relation, branch)
 
     def _open_run(self) -> Run:
         if self.run is None:
             raise ExactlyOnceError("exactly_once: no run has begun in this command")
         return self.run
+
+
+def _mains(refs: Mapping[str, Mapping[str, str]]) -> dict[str, str | None]:
+    """Snapshot of main of each table, None where nothing was ever written."""
+    return {name: found.get("main") for name, found in refs.items()}
 
 
 def _summary(

@@ -1,0 +1,117 @@
+"""What a run asks of its tables is the same by SQL and by Iceberg's own methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from pyspark.sql import SparkSession
+
+from dbt_exactly_once.engine import Engine, SessionEngine, SqlEngine, engine_of
+
+Rows = Callable[[str], list[tuple[object, ...]]]
+SETTING = "spark.wap.branch"
+
+
+class Adapter:
+    """As much of dbt's adapter as an engine uses, over the tests' session."""
+
+    def __init__(self, spark: SparkSession, method: str) -> None:
+        self._spark = spark
+        self.config = SimpleNamespace(credentials=SimpleNamespace(method=method))
+        self.connections = SimpleNamespace(
+            get_thread_connection=lambda: SimpleNamespace(handle=spark)
+        )
+
+    def execute(self, sql: str, auto_begin: bool, fetch: bool) -> tuple[None, Any]:
+        return None, SimpleNamespace(rows=self._spark.sql(sql).collect())
+
+
+@pytest.fixture(params=["thrift", "session"])
+def engine(request: pytest.FixtureRequest, spark: SparkSession) -> Engine:
+    found = engine_of(Adapter(spark, request.param))
+    assert type(found) is {"thrift": SqlEngine, "session": SessionEngine}[request.param]
+    return found
+
+
+@pytest.fixture
+def table(spark: SparkSession) -> Iterator[str]:
+    schema = f"engine_{uuid4().hex[:10]}"
+    spark.sql(f"create namespace {schema}")
+    spark.sql(
+        f"create table {schema}.t (n int) using iceberg "
+        "tblproperties ('write.wap.enabled' = 'true', 'said' = 'it''s')"
+    )
+    spark.sql(f"insert into {schema}.t values (1)")
+    yield f"{schema}.t"
+    spark.sql(f"drop table {schema}.t purge")
+
+
+def written_to_branch(spark: SparkSession, table: str, branch: str) -> None:
+    spark.sql(f"alter table {table} create branch {branch}")
+    spark.sql(f"insert into {table}.branch_{branch} values (2)")
+
+
+def test_properties_are_those_of_the_table_and_none_where_there_is_none(
+    engine: Engine, table: str
+) -> None:
+    found = engine.properties(table)
+    assert found is not None
+    assert found["write.wap.enabled"] == "true"
+    assert found["said"] == "it's"
+    assert engine.properties(f"{table}_that_is_not_there") is None
+
+
+def test_refs_name_every_branch_and_tag_with_its_snapshot(
+    engine: Engine, spark: SparkSession, table: str, rows: Rows
+) -> None:
+    written_to_branch(spark, table, "run_1")
+    spark.sql(f"alter table {table} create tag kept")
+    expected = dict(rows(f"select name, cast(snapshot_id as string) from {table}.refs"))
+    assert set(expected) == {"main", "run_1", "kept"}
+    assert engine.refs([table]) == {table: expected}
+    assert engine.refs([]) == {}
+
+
+def test_fast_forward_moves_main_and_drops_the_branch(
+    engine: Engine, spark: SparkSession, table: str, rows: Rows
+) -> None:
+    written_to_branch(spark, table, "run_1")
+    branch = engine.refs([table])[table]["run_1"]
+    engine.fast_forward(table, "run_1")
+    assert engine.refs([table]) == {table: {"main": branch}}
+    assert sorted(rows(f"select n from {table}")) == [(1,), (2,)]
+
+
+def test_fast_forward_of_a_branch_that_main_has_left_is_refused(
+    engine: Engine, spark: SparkSession, table: str
+) -> None:
+    written_to_branch(spark, table, "run_1")
+    spark.sql(f"insert into {table} values (3)")
+    before = engine.refs([table])
+    with pytest.raises(Exception, match="not an ancestor"):
+        engine.fast_forward(table, "run_1")
+    assert engine.refs([table]) == before
+
+
+def test_dropping_a_branch_leaves_the_others_and_none_is_no_error(
+    engine: Engine, spark: SparkSession, table: str
+) -> None:
+    written_to_branch(spark, table, "run_1")
+    written_to_branch(spark, table, "run_2")
+    engine.drop_branch(table, "run_1")
+    engine.drop_branch(table, "run_1")
+    assert set(engine.refs([table])[table]) == {"main", "run_2"}
+
+
+def test_a_setting_is_set_read_and_reset(engine: Engine, spark: SparkSession) -> None:
+    assert engine.setting(SETTING) is None
+    engine.set(SETTING, "run_1")
+    assert engine.setting(SETTING) == "run_1"
+    assert spark.conf.get(SETTING) == "run_1"
+    engine.reset(SETTING)
+    assert engine.setting(SETTING) is None
+    assert engine.catalog() == "lake"
