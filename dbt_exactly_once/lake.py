@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from dbt_exactly_once.engine import ExactlyOnceError
+
 SQLITE = "jdbc:sqlite:"
 CATALOG_SETTING = re.compile(r"spark\.sql\.catalog\.\w+\.(uri|warehouse)")
 
@@ -15,6 +17,7 @@ def ensure_place(server_side_parameters: dict[str, str]) -> None:
     SQLite does not make the folder of its file. A relative place, as `--profiles-dir .` gives, is
     made absolute in the parameters, since Iceberg writes down where its files are.
     """
+    places: dict[str, Path] = {}
     for name, value in list(server_side_parameters.items()):
         setting = CATALOG_SETTING.fullmatch(name)
         if setting is None:
@@ -28,3 +31,17 @@ def ensure_place(server_side_parameters: dict[str, str]) -> None:
         place = Path(value.removeprefix(prefix)).expanduser().absolute()
         server_side_parameters[name] = f"{prefix}{place}"
         (place.parent if is_catalog_file else place).mkdir(parents=True, exist_ok=True)
+        places[setting.group(1)] = place
+    _refuse_lost_catalog(places.get("uri"), places.get("warehouse"))
+
+
+def _refuse_lost_catalog(catalog: Path | None, warehouse: Path | None) -> None:
+    """A lake whose catalog is gone looks like an empty one, and all would be decided again."""
+    if catalog is None or warehouse is None or catalog.exists():
+        return
+    kept = next(warehouse.glob("*/*/metadata/*.metadata.json"), None)
+    if kept is not None:
+        raise ExactlyOnceError(
+            f"exactly_once: the catalog {catalog} is missing while {warehouse} has tables: restore "
+            "it from a copy; to start with an empty lake, move that folder away"
+        )

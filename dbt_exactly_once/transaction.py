@@ -27,14 +27,12 @@ from dbt_exactly_once.engine import Engine, ExactlyOnceError, engine_of, literal
 from dbt_exactly_once.filters import filter_sql
 from dbt_exactly_once.hooks import being_asked, load_hooks
 from dbt_exactly_once.process import ProcessIdentity
+from dbt_exactly_once.upkeep import HISTORY, Upkeep
 
 LOCK = "run_lock"
 GRAVE = "run_lock_of_"
 RECORD = "published_runs"
-UPKEEP_TAG = "exactly_once_upkeep"
 BRANCH_PREFIX = "run_"
-# a branch like that of a run: the next run drops it where it was left
-UPKEEP_BRANCH = BRANCH_PREFIX + "upkeep"
 RUN_ID_PROPERTY = "spark.sql.iceberg.snapshot-property.run-id"
 BRANCH_SETTING = "spark.wap.branch"
 CONSUMED_TAG = "exactly_once_consumed"
@@ -126,6 +124,8 @@ class Transactions:
         self._ledgers: dict[str, Table] = {}
         self._landed: dict[str, Table] = {}
         self._transaction: frozenset[str] = frozenset()
+        self._scratch: dict[str, Table] = {}
+        self._upkeep = Upkeep(self, engine)
         self.run: Run | None = None
 
     @classmethod
@@ -163,6 +163,12 @@ class Transactions:
                 "exactly_once: this command would run a part of the transaction only (without "
                 f"{', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}) and publish half "
                 "a run: use `dbt build`, `dbt run` or `dbt build --selector hot_path`"
+            )
+        if get_flags().FULL_REFRESH:
+            raise ExactlyOnceError(
+                "exactly_once: --full-refresh would make the ledgers anew and process every "
+                "document again: leave it out, or start over with `dbt run-operation reset_state "
+                "--args '{really: true}'` (`dbt seed --full-refresh` is harmless)"
             )
         self._prepare(run_id)
         self.ensure_tables()
@@ -205,6 +211,12 @@ class Transactions:
         self._transaction = frozenset(
             node["unique_id"] for node in nodes if "transaction" in node["tags"]
         )
+        self._scratch = {
+            node["name"]: Table(node["alias"], node["schema"])
+            for node in nodes
+            if "transaction" in node["tags"]
+            and node["config"]["materialized"] not in ("ledger", "view")
+        }
 
     def _prepare(self, run_id: str) -> None:
         self._engine.set("spark.sql.session.timeZone", "UTC")
@@ -212,14 +224,15 @@ class Transactions:
         self._engine.set(RUN_ID_PROPERTY, run_id)
         self._engine.reset(BRANCH_SETTING)
 
-    def ensure_tables(self) -> None:
+    def ensure_tables(self, may_be_missing: str | None = None) -> None:
         """Make the landed tables and the ledgers that do not exist yet, empty."""
         for schema in sorted({t.schema for t in (*self._ledgers.values(), *self._landed.values())}):
             self._engine.rows(f"create namespace if not exists {schema}")
         existing = self._existing(self._schema)
         missing = [name for name, table in self._ledgers.items() if table.name not in existing]
-        if missing and len(missing) < len(self._ledgers):
-            self._refuse_lost_ledgers(missing, existing)
+        lost = [name for name in missing if name != may_be_missing]
+        if lost and len(missing) < len(self._ledgers):
+            self._refuse_lost_ledgers(lost, existing)
         for name in missing:
             table = self._ledgers[name]
             self._engine.rows(table.ddl())
@@ -242,8 +255,8 @@ class Transactions:
                 raise ExactlyOnceError(
                     f"exactly_once: ledger {', '.join(missing)} is missing in schema "
                     f"{self._schema} while {table.name} has rows: going on would decide "
-                    "documents again. Restore it, or start over with `dbt run-operation "
-                    "reset_state --args '{really: true}'`"
+                    f"documents again. Restore it{_or_rebuild(*missing)}, or start over with `dbt "
+                    "run-operation reset_state --args '{really: true}'`"
                 )
 
     @property
@@ -374,8 +387,9 @@ class Transactions:
         number = self._engine.rows(f"select max(run_number) from {record}")[0][0]
         if number is None:
             return None
-        run_id, greatest, landed, starts, publishes = self._engine.rows(
-            f"select run_id, cast(greatest_received_at as string), to_json(landed_snapshots), "
+        run_id, greatest, event_time, removed_before, landed, starts, publishes = self._engine.rows(
+            "select run_id, cast(greatest_received_at as string), cast(event_time as string), "
+            "cast(history_removed_before as string), to_json(landed_snapshots), "
             f"to_json(ledger_starts), to_json(ledger_publishes) from {record} "
             f"where run_number = {number}"
         )[0]
@@ -383,12 +397,16 @@ class Transactions:
             "run_id": run_id,
             "run_number": int(number),
             "greatest_received_at": greatest,
+            "event_time": event_time,
+            "history_removed_before": removed_before,
             "landed_snapshots": json.loads(landed or "{}"),
             "ledger_starts": json.loads(starts or "{}"),
             "ledger_publishes": json.loads(publishes or "{}"),
         }
 
-    def _recover(self, last: dict[str, Any] | None) -> dict[str, str | None]:
+    def _recover(
+        self, last: dict[str, Any] | None, but: str | None = None
+    ) -> dict[str, str | None]:
         """Finish a publication that was killed and drop the branches of dead runs.
 
         Moves the ledgers that are left behind, from the record alone. Returns where main of each
@@ -397,10 +415,14 @@ class Transactions:
         refs = self._refs(self._ledgers)
         mains = _mains(refs)
         for name, published in (last["ledger_publishes"] if last else {}).items():
-            if name in mains and mains[name] == last["ledger_starts"][name] != published:
+            if (
+                name in mains
+                and name != but
+                and mains[name] == last["ledger_starts"][name] != published
+            ):
                 self._engine.rows(
                     f"call {self._engine.catalog()}.system.set_current_snapshot("
-                    f"'{self._full(self._ledgers[name])}', {published})"
+                    f"'{self.full_name(self._ledgers[name])}', {published})"
                 )
                 mains[name] = published
         for name in self._record_first():
@@ -413,7 +435,12 @@ class Transactions:
         """The ledgers in the order in which they are published."""
         return sorted(self._ledgers, key=lambda name: name != RECORD)
 
-    def _check_ledgers(self, last: dict[str, Any] | None, starts: Mapping[str, str | None]) -> None:
+    def _check_ledgers(
+        self,
+        last: dict[str, Any] | None,
+        starts: Mapping[str, str | None],
+        but: str | None = None,
+    ) -> None:
         if last is None:
             filled = [
                 table.name
@@ -428,25 +455,40 @@ class Transactions:
                 )
             return
         for name, published in last["ledger_publishes"].items():
-            if name not in self._ledgers or starts[name] == published:
+            if name not in self._ledgers or name == but or starts[name] == published:
                 continue
             relation = self._ledgers[name].relation
-            rows = self._engine.rows(
-                f"select 1 from {relation}.refs as r inner join {relation}.history as h on "
-                f"h.snapshot_id = {published} where r.name = '{UPKEEP_TAG}' "
-                f"and r.snapshot_id = {starts[name]} and h.is_current_ancestor"
-            )
-            if not rows:
+            if not self._upkeep.explains(self._ledgers[name], published, starts[name]):
                 raise ExactlyOnceError(
                     f"exactly_once: {relation} is not as run {last['run_id']} published it "
                     f"(snapshot {published}): somebody has changed or restored it. Bring it "
                     f"back with `call {self._engine.catalog()}.system.set_current_snapshot("
-                    f"'{relation}', {published})`, or start over with `dbt run-operation "
-                    "reset_state --args '{really: true}'`"
+                    f"'{relation}', {published})`{_or_rebuild(name)}, or start over with `dbt "
+                    "run-operation reset_state --args '{really: true}'`"
                 )
 
-    def _full(self, table: Table) -> str:
+    def full_name(self, table: Table) -> str:
+        """A table's name with its catalog, as Iceberg's procedures want it."""
         return f"{self._engine.catalog()}.{table.relation}"
+
+    def ledger(self, name: str) -> Table:
+        """A ledger by the name of its model."""
+        return self._ledgers[name]
+
+    @property
+    def ledgers(self) -> Mapping[str, Table]:
+        """All ledgers by the names of their models."""
+        return self._ledgers
+
+    @property
+    def landed(self) -> Mapping[str, Table]:
+        """All landed tables by their names."""
+        return self._landed
+
+    def scratch(self) -> list[Table]:
+        """The tables that each run makes anew, as far as there are some."""
+        existing = self._existing(self._schema)
+        return [table for table in self._scratch.values() if table.name in existing]
 
     # ---------------------------------------------------------------- while it runs
 
@@ -588,7 +630,10 @@ class Transactions:
         self._tag_consumed(run)
         run.said += _summary(f"published run {run.number}", taken, parts, counts[5])
         run.said += findings
-        removed = self.remove_expired(run.removal_bound) if run.removal_bound else 0
+        removed = 0
+        if run.removal_bound:
+            published = self._refs({HISTORY: self._ledgers[HISTORY]})[HISTORY]["main"]
+            removed = self._upkeep.remove_expired(published, run.removal_bound)
         if removed:
             run.said.append(f"{removed:,} expired history entries removed")
 
@@ -618,52 +663,47 @@ class Transactions:
                     f"{CONSUMED_TAG} as of version {snapshot}"
                 )
 
-    def remove_expired(self, bound: str) -> int:
-        """Remove the entries of history that expired before a partition border; returns how many.
-
-        The trigger states that the run has published say so already: a kill in between leaves
-        entries that are known as removed, never the other way round.
-        """
-        relation = self._ledgers["document_history"].relation
-        condition = f"expires_at < timestamp '{bound}'"
-        removed = int(self._engine.rows(f"select count(*) from {relation} where {condition}")[0][0])
-        if removed:
-            self._keep_up("document_history", f"delete from {{}} where {condition}")
-        return removed
-
-    def _keep_up(self, name: str, statement: str) -> None:
-        """Change a ledger outside of a run, so that the next run knows it was meant.
-
-        A delete of whole partitions takes no snapshot property, so the mark is a tag, set while the
-        change is on a branch still: main is never at a snapshot that is neither published nor
-        marked.
-        """
-        table = self._ledgers[name]
-        self._engine.drop_branch(table.relation, UPKEEP_BRANCH)
-        self._engine.rows(f"alter table {table.relation} create branch {UPKEEP_BRANCH}")
-        self._engine.rows(statement.format(f"{table.relation}.branch_{UPKEEP_BRANCH}"))
-        snapshot = self._engine.refs([table.relation])[table.relation][UPKEEP_BRANCH]
-        self._engine.rows(
-            f"alter table {table.relation} create or replace tag {UPKEEP_TAG} "
-            f"as of version {snapshot}"
-        )
-        self._engine.fast_forward(table.relation, UPKEEP_BRANCH)
-
     def remove_expired_history(
         self, graph: Mapping[str, Any], run_id: str, run_timeout: float
     ) -> str:
         """Remove, under the lock, what the last published run has let expire."""
-        with self._upkeep(graph, run_id, run_timeout):
-            record = self._ledgers[RECORD].relation
-            rows = self._engine.rows(
-                "select run_number, cast(history_removed_before as string) from "
-                f"{record} where run_number = (select max(run_number) from {record})"
-            )
-            if not rows:
+        with self._locked(graph, run_id, run_timeout) as last:
+            if last is None:
                 return "no run is published yet, so nothing has expired"
-            number, bound = rows[0]
-            removed = self.remove_expired(bound)
-            return f"{removed} history entries removed that expired before {bound} (run {number})"
+            published, bound = last["ledger_publishes"][HISTORY], last["history_removed_before"]
+            removed = self._upkeep.remove_expired(published, bound)
+            return (
+                f"{removed} history entries removed that expired before {bound} "
+                f"(run {last['run_number']})"
+            )
+
+    def maintain(
+        self,
+        graph: Mapping[str, Any],
+        run_id: str,
+        run_timeout: float,
+        retention: Mapping[str, Any],
+    ) -> list[str]:
+        """Compact and forget, under the lock; returns what was freed. See Upkeep.maintain."""
+        with self._locked(graph, run_id, run_timeout) as last:
+            if last is None:
+                return ["no run is published yet, so there is nothing to keep up"]
+            return self._upkeep.maintain(last, retention, datetime.now(timezone.utc))
+
+    def rebuild_history(
+        self, graph: Mapping[str, Any], run_id: str, run_timeout: float, entries: str
+    ) -> str:
+        """Make document_history anew, under the lock; returns how far. See Upkeep.rebuild_history.
+
+        entries: the query that gives its rows. Raises ExactlyOnceError where another ledger is not
+        as it was published.
+        """
+        with self._locked(graph, run_id, run_timeout, but=HISTORY) as last:
+            if last is None:
+                raise ExactlyOnceError(
+                    "exactly_once: no run is published, so there is nothing to make history of"
+                )
+            return self._upkeep.rebuild_history(last, entries)
 
     def reset_state(self, graph: Mapping[str, Any], run_id: str, run_timeout: float) -> list[str]:
         """Drop the ledgers and what was made of them, not what has landed; returns what it dropped.
@@ -671,7 +711,7 @@ class Transactions:
         Models with the tag `state` stand on the ledgers' run numbers: they go first, so that a kill
         in between leaves none that is ahead of its ledgers.
         """
-        with self._upkeep(graph, run_id, run_timeout, checked=False):
+        with self._locked(graph, run_id, run_timeout, checked=False):
             existing = self._existing(self._schema)
             tables = [
                 node
@@ -687,27 +727,40 @@ class Transactions:
             return [node["alias"] for node in tables]
 
     @contextmanager
-    def _upkeep(
-        self, graph: Mapping[str, Any], run_id: str, run_timeout: float, checked: bool = True
-    ) -> Iterator[None]:
-        """Hold the lock as a run does, over ledgers that are as the last run published them."""
+    def _locked(
+        self,
+        graph: Mapping[str, Any],
+        run_id: str,
+        run_timeout: float,
+        checked: bool = True,
+        but: str | None = None,
+    ) -> Iterator[dict[str, Any] | None]:
+        """Hold the lock as a run does, over ledgers that are as the last run published them.
+
+        Gives the record of that run. checked: whether the ledgers are made and looked at; but: the
+        one that may be missing or changed.
+        """
         self.describe(graph)
         self._prepare(run_id)
         self._engine.rows(f"create namespace if not exists {self._schema}")
         if checked:
-            self.ensure_tables()
+            self.ensure_tables(but)
         self._lock(run_id, datetime.now(timezone.utc), run_timeout)
         try:
+            last = self._last_record() if checked else None
             if checked:
-                last = self._last_record()
-                self._check_ledgers(last, self._recover(last))
-            yield
+                self._check_ledgers(last, self._recover(last, but), but)
+            yield last
         finally:
             self._release(run_id)
             self._drop_graves(keep=GRAVE + run_id.replace("-", "_"))
 
-    def end(self) -> Run | None:
-        """Leave nothing of an unpublished run behind and give the lock back."""
+    def end(self, upkeep_every: int = 0, retention: Mapping[str, Any] | None = None) -> Run | None:
+        """Leave nothing of an unpublished run behind and give the lock back.
+
+        upkeep_every: after so many publications the run ends with upkeep, 0 for never; retention:
+        see Upkeep.maintain.
+        """
         run = self.run
         if run is None:
             return None
@@ -715,9 +768,25 @@ class Transactions:
         self._engine.reset(BRANCH_SETTING)
         if not run.published:
             self._drop_branch(run.branch)
+        elif upkeep_every and run.number % upkeep_every == 0:
+            run.said += self._maintain_after(run, retention)
         self._release(run.run_id)
         self._drop_graves(keep=GRAVE + run.run_id.replace("-", "_"))
         return run
+
+    def _maintain_after(self, run: Run, retention: Mapping[str, Any] | None) -> list[str]:
+        """Upkeep at the end of a run; what goes wrong there is said and undoes nothing."""
+        last = self._last_record()
+        holder = self._holder()
+        if last is None or holder is None or holder.get("run_id") != run.run_id:
+            return ["no upkeep: another run has taken over"]
+        try:
+            return self._upkeep.maintain(last, retention or {}, datetime.now(timezone.utc))
+        except Exception as error:
+            return [
+                f"upkeep failed, the run is published all the same: {one_line(error)}; "
+                "`dbt run-operation maintain` does it again"
+            ]
 
     def _drop_graves(self, keep: str) -> None:
         """Forget buried locks but the newest: a late release must find its name taken."""
@@ -758,6 +827,11 @@ def _summary(
     if len(by_trigger) > SAID_TRIGGERS:
         lines.append(f"and {len(by_trigger) - SAID_TRIGGERS} more triggers, see run_log")
     return lines
+
+
+def _or_rebuild(*lost: str) -> str:
+    """One more remedy, where history alone is lost."""
+    return ", make it anew with `dbt run-operation rebuild_history`" if lost == (HISTORY,) else ""
 
 
 def _columns(node: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:

@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from dbt_exactly_once.engine import ExactlyOnceError
+from dbt_exactly_once.engine import Engine, ExactlyOnceError
 
 if TYPE_CHECKING:
     from dbt_exactly_once.transaction import Table, Transactions
 
 NOTE = "exactly-once.upkeep"
-PUBLISHED_TAG = "exactly_once_published"
 # a branch like that of a run: the next run drops it where it was left
 UPKEEP_BRANCH = "run_upkeep"
 HISTORY = "document_history"
@@ -27,9 +26,9 @@ HISTORY = "document_history"
 class Upkeep:
     """The work of `maintain`, `rebuild_history` and the removal of expired history."""
 
-    def __init__(self, transactions: Transactions) -> None:
+    def __init__(self, transactions: Transactions, engine: Engine) -> None:
         self._transactions = transactions
-        self._rows = transactions.engine.rows
+        self._engine = engine
 
     def change(self, table: Table, published: str, statement: str) -> None:
         """Change a ledger so that the next run knows it was meant.
@@ -37,47 +36,62 @@ class Upkeep:
         published: the snapshot that the last run's record names for it; statement: SQL with {} in
         place of the table.
         """
-        self._rows(f"alter table {table.relation} drop branch if exists {UPKEEP_BRANCH}")
-        self._rows(f"alter table {table.relation} create branch {UPKEEP_BRANCH}")
-        self._rows(statement.format(f"{table.relation}.branch_{UPKEEP_BRANCH}"))
-        snapshot = self._rows(
-            f"select cast(snapshot_id as string) from {table.relation}.refs "
-            f"where name = '{UPKEEP_BRANCH}'"
-        )[0][0]
-        self._note(table, published, snapshot)
-        self._rows(
-            f"call {self._transactions.catalog}.system.fast_forward("
-            f"'{self._transactions.full_name(table)}', 'main', '{UPKEEP_BRANCH}')"
-        )
-        self._rows(f"alter table {table.relation} drop branch {UPKEEP_BRANCH}")
+        before = self._main(table)
+        self._engine.drop_branch(table.relation, UPKEEP_BRANCH)
+        self._engine.rows(f"alter table {table.relation} create branch {UPKEEP_BRANCH}")
+        self._engine.rows(statement.format(f"{table.relation}.branch_{UPKEEP_BRANCH}"))
+        after = self._engine.refs([table.relation])[table.relation][UPKEEP_BRANCH]
+        self._note(table, published, before, after)
+        self._engine.fast_forward(table.relation, UPKEEP_BRANCH)
 
-    def _note(self, table: Table, published: str, snapshot: str) -> None:
-        self._rows(
-            f"alter table {table.relation} set tblproperties ('{NOTE}' = '{published}:{snapshot}')"
+    def _main(self, table: Table) -> str:
+        return self._engine.refs([table.relation])[table.relation]["main"]
+
+    def _note(self, table: Table, published: str, *mains: str) -> None:
+        """Say at which snapshots main may be since that one was published."""
+        self._engine.rows(
+            f"alter table {table.relation} set tblproperties "
+            f"('{NOTE}' = '{published}:{','.join(mains)}')"
         )
 
     def explains(self, table: Table, published: str, main: str | None) -> bool:
         """Whether upkeep has brought a ledger from its published snapshot to main."""
-        if self._transactions.property(table.relation, NOTE) == f"{published}:{main}":
-            return True
+        noted_for, _, noted = (
+            (self._engine.properties(table.relation) or {}).get(NOTE, "").partition(":")
+        )
+        accepted = {published, *(noted.split(",") if noted_for == published else ())}
         snapshots = {
             row[0]: (row[1], row[2])
-            for row in self._rows(
+            for row in self._engine.rows(
                 "select cast(snapshot_id as string), cast(parent_id as string), operation "
                 f"from {table.relation}.snapshots"
             )
         }
-        while main in snapshots and main != published:
-            parent, operation = snapshots[main]
+        while main not in accepted:
+            parent, operation = snapshots.get(str(main), (None, None))
             if operation != "replace":
                 return False
             main = parent
-        return main == published
+        return True
+
+    def remove_expired(self, published: str, bound: str) -> int:
+        """Remove the entries of history that expired before a partition border; returns how many.
+
+        The trigger states that the run has published say so already: a kill in between leaves
+        entries that are known as removed, never the other way round.
+        """
+        history = self._transactions.ledger(HISTORY)
+        condition = f"expires_at < timestamp '{bound}'"
+        counted = f"select count(*) from {history.relation} where {condition}"
+        removed = int(self._engine.rows(counted)[0][0])
+        if removed:
+            self.change(history, published, f"delete from {{}} where {condition}")
+        return removed
 
     # ---------------------------------------------------------------- rebuild
 
-    def rebuild_history(self, published: Mapping[str, Any]) -> str:
-        """Make document_history anew from the statuses and what is open; returns what it did.
+    def rebuild_history(self, published: Mapping[str, Any], entries: str) -> str:
+        """Make document_history anew from a query of the other ledgers; returns what it did.
 
         published: the record of the last published run. Entries that expired before the bound up
         to which that run had history removed are left out.
@@ -87,79 +101,18 @@ class Upkeep:
         self.change(
             history,
             str(published["ledger_publishes"][HISTORY]),
-            f"insert overwrite {{}} select {columns} from ({self._entries()}) "
+            f"insert overwrite {{}} select {columns} from ({entries}) "
             f"where expires_at >= timestamp '{published['history_removed_before']}'",
         )
-        entries, documents, since = self._rows(
+        kept, documents, since = self._engine.rows(
             "select count(*), count(distinct trigger_name, delivery_id), "
             f"cast(min(started_at) as string) from {history.relation}"
         )[0]
         reach = f"since {since} (UTC, event time)" if since else "none is kept"
         return (
-            f"document_history has {entries} entries of {documents} documents again, {reach}; "
+            f"document_history has {kept} entries of {documents} documents again, {reach}; "
             f"those that expired before {published['history_removed_before']} stay removed"
         )
-
-    def _entries(self) -> str:
-        """The entries of every document that has some, by what became of it."""
-        ledger = self._transactions.ledger
-        status, journal = ledger("document_status").relation, ledger("journal_entries").relation
-        return f"""
-            select
-                base64(unhex(sha1(documents.trigger_name))) as trigger_id,
-                documents.trigger_name,
-                documents.document_key,
-                processing_status,
-                documents.started_at,
-                documents.expires_at,
-                documents.delivery_id,
-                documents.run_id,
-                documents.key_hash,
-                documents.key_check
-            from (
-                select
-                    documents.*,
-                    ended.delivery_id is null as has_ended
-                from {status} as documents
-                left join (
-                    select delivery_id, trigger_name
-                    from {ledger("open_documents").relation}
-                    union
-                    select delivery_id, trigger_name from {journal} where event = 'LOST'
-                    union
-                    -- it was interrupted and has come back as the next recovery
-                    select
-                        if(
-                            recoveries > 1,
-                            concat(landed_delivery_id, '/recovery-', recoveries - 1),
-                            landed_delivery_id
-                        ),
-                        trigger_name
-                    from (
-                        select
-                            regexp_replace(delivery_id, '/recovery-[0-9]+$', '')
-                                as landed_delivery_id,
-                            cast(regexp_extract(delivery_id, '/recovery-([0-9]+)$') as int)
-                                as recoveries,
-                            trigger_name
-                        from (
-                            select delivery_id, trigger_name from {status}
-                            union all
-                            select delivery_id, trigger_name
-                            from {ledger("waiting_deliveries").relation}
-                        )
-                        where delivery_id like '%/recovery-%'
-                    )
-                ) as ended
-                    on
-                        documents.delivery_id = ended.delivery_id
-                        and documents.trigger_name = ended.trigger_name
-                where documents.started_at is not null
-            ) as documents
-                lateral view explode(
-                    if(has_ended, array('processing', 'completed'), array('processing'))
-                ) as processing_status
-        """
 
     # ---------------------------------------------------------------- maintain
 
@@ -174,17 +127,18 @@ class Upkeep:
         self._check_retention(variables)
         said = self._forget_old_rows(published, variables)
         for name, table in self._transactions.ledgers.items():
-            self._rows(
-                f"alter table {table.relation} create or replace tag {PUBLISHED_TAG} "
-                f"as of version {self._main(table)}"
-            )
             said += self._compact(name, table)
+            # of the way from the published snapshot to this one nothing is kept
+            if name in published["ledger_publishes"]:
+                self._note(table, published["ledger_publishes"][name], self._main(table))
         older_than = clock - timedelta(hours=float(variables["keep_snapshots_hours"]))
         orphans_before = clock - max(
             timedelta(hours=float(variables["keep_snapshots_hours"])), timedelta(days=1, minutes=1)
         )
         for table in (*self._transactions.ledgers.values(), *self._transactions.landed.values()):
             said += self._expire(table, older_than, orphans_before)
+        for table in self._transactions.scratch():
+            said += self._expire(table, clock, orphans_before)
         return said or ["nothing to compact, to forget or to delete"]
 
     def _check_retention(self, variables: Mapping[str, Any]) -> None:
@@ -211,14 +165,14 @@ class Upkeep:
             if days is None:
                 continue
             table = self._transactions.ledgers.get(name) or self._transactions.landed[name]
-            bound = self._rows(
+            bound = self._engine.rows(
                 f"select cast(date_trunc('day', least(timestamp '{event_time}' - make_dt_interval("
                 f"{int(days)}), coalesce(min(received_at), timestamp '{event_time}'))) as string) "
                 f"from (select landed_received_at as received_at from {self._undecided()})"
             )[0][0]
             condition = f"{column} < timestamp '{bound}'"
             forgotten = int(
-                self._rows(f"select count(*) from {table.relation} where {condition}")[0][0]
+                self._engine.rows(f"select count(*) from {table.relation} where {condition}")[0][0]
             )
             if not forgotten:
                 continue
@@ -226,7 +180,7 @@ class Upkeep:
                 main = str(published["ledger_publishes"][name])
                 self.change(table, main, f"delete from {{}} where {condition}")
             else:
-                self._rows(f"delete from {table.relation} where {condition}")
+                self._engine.rows(f"delete from {table.relation} where {condition}")
             said.append(f"{name}: {forgotten} rows from before {bound} forgotten")
         return said
 
@@ -238,38 +192,33 @@ class Upkeep:
             f"select landed_received_at from {ledger('open_documents').relation})"
         )
 
-    def _main(self, table: Table) -> str:
-        return str(
-            self._rows(f"select snapshot_id from {table.relation}.refs where name = 'main'")[0][0]
-        )
-
     def _compact(self, name: str, table: Table) -> list[str]:
         """Make few files of many; of history sorted, so that a lookup finds its key in few."""
         order = "strategy => 'sort', sort_order => 'key_hash', " if name == HISTORY else ""
-        files, made = self._rows(
-            f"call {self._transactions.catalog}.system.rewrite_data_files("
+        files, made = self._engine.rows(
+            f"call {self._engine.catalog()}.system.rewrite_data_files("
             f"table => '{self._transactions.full_name(table)}', {order}"
             "options => map('min-input-files', '2', 'delete-file-threshold', '1'))"
         )[0][:2]
-        self._rows(
-            f"call {self._transactions.catalog}.system.rewrite_manifests("
+        self._engine.rows(
+            f"call {self._engine.catalog()}.system.rewrite_manifests("
             f"'{self._transactions.full_name(table)}')"
         )
         return [f"{name}: {made} files made of {files}"] if files else []
 
     def _expire(self, table: Table, older_than: datetime, orphans_before: datetime) -> list[str]:
         """Forget snapshots that no tag names, and delete files that no snapshot names."""
-        if not self._rows(f"select 1 from {table.relation}.refs where name = 'main'"):
+        if "main" not in self._engine.refs([table.relation])[table.relation]:
             return []
         name = self._transactions.full_name(table)
-        expired = self._rows(
-            f"call {self._transactions.catalog}.system.expire_snapshots(table => '{name}', "
+        expired = self._engine.rows(
+            f"call {self._engine.catalog()}.system.expire_snapshots(table => '{name}', "
             f"older_than => timestamp '{_text(older_than)}', retain_last => 1)"
         )[0]
         deleted = sum(int(count or 0) for count in expired)
         orphans = len(
-            self._rows(
-                f"call {self._transactions.catalog}.system.remove_orphan_files("
+            self._engine.rows(
+                f"call {self._engine.catalog()}.system.remove_orphan_files("
                 f"table => '{name}', older_than => timestamp '{_text(orphans_before)}')"
             )
         )

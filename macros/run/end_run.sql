@@ -1,6 +1,8 @@
 {% macro end_run(results) %}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
-        {%- set run = adapter.exactly_once.end() -%}
+        {%- set run = adapter.exactly_once.end(
+            var('maintain_every_runs') | int, retention()
+        ) -%}
         {%- if run is not none -%}
             {%- set said = run.said or ['nothing was published; the ledgers are as before'] -%}
             {%- set seconds = (modules.datetime.datetime.now(modules.pytz.utc)

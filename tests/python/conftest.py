@@ -16,9 +16,6 @@ from dbt_exactly_once.session import Project, find_project, open_session, read_c
 
 PROJECT_FOLDER = Path(__file__).parents[2]
 
-# many short queries: compiling them well takes longer than running them
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-
 
 @pytest.fixture(scope="session")
 def profiles_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -1,0 +1,261 @@
+"""Ledgers that are lost or changed are noticed, made anew, kept small."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt_runs import PROJECT_FOLDER, DbtRuns, failures
+from pyspark.sql import SparkSession
+
+NOON = datetime(2026, 5, 1, 12, 0, tzinfo=timezone.utc)
+HISTORY = (
+    "select trigger_name, document_key, processing_status, delivery_id, key_hash, "
+    "key_check, trigger_id, started_at, expires_at from {schema}.document_history order by all"
+)
+
+
+@pytest.fixture
+def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
+    """One trigger whose documents have a service, one whose documents have none."""
+    found = DbtRuns(spark, profiles_dir, tmp_path)
+    detects = {"detect_duplicates": True, "use_history": True, "processing_mode": "concurrent"}
+    found.seed(
+        "triggers",
+        [
+            {"trigger_name": "ships", "execution_timeout_ms": 3_600_000, **detects},
+            {"trigger_name": "records", **detects},
+        ],
+    )
+    found.seed(
+        "trigger_conditions",
+        [
+            {
+                "trigger_name": name,
+                "position": 1,
+                "condition_name": "all",
+                "document_type": "order.created",
+                "service": service,
+            }
+            for name, service in (("ships", "ship"), ("records", None))
+        ],
+    )
+    found.run("seed")
+    return found
+
+
+def at(minutes: int) -> datetime:
+    return NOON + timedelta(minutes=minutes)
+
+
+def delivery(name: str, minutes: int, **columns: Any) -> dict[str, Any]:
+    return {
+        "delivery_id": name,
+        "received_at": at(minutes),
+        "landed_at": at(minutes),
+        "transport": "RABBITMQ",
+        "document_type": "order.created",
+        "guaranteed": True,
+        "uuid": name,
+        "redelivery_count": 0,
+        "document": "{}",
+        **columns,
+    }
+
+
+def execution(delivery_id: str, event: str, minutes: int) -> dict[str, Any]:
+    return {
+        "execution_id": f"{delivery_id} {event} {minutes}",
+        "delivery_id": delivery_id,
+        "trigger_name": "ships",
+        "service": "ship",
+        "attempt": 1,
+        "event": event,
+        "started_at": at(minutes),
+        "ended_at": None if event == "STARTED" else at(minutes),
+        "recorded_at": at(minutes),
+    }
+
+
+def tell_a_story(runs: DbtRuns) -> None:
+    """Documents that have ended, are open, were interrupted and lost, and one that had waited."""
+    runs.land(
+        "deliveries",
+        [
+            delivery("ended", 0),
+            delivery("copy", 1, uuid="ended"),
+            delivery("open", 2),
+            delivery("interrupted", 3),
+            delivery("volatile", 4, guaranteed=False),
+        ],
+    )
+    runs.decide(clock=at(5))
+    told = [execution("ended", "STARTED", 6), execution("ended", "ERROR", 7)]
+    told += [execution(name, "STARTED", 6) for name in ("interrupted", "volatile")]
+    runs.land("trigger_executions", told)
+    runs.decide(clock=at(8))
+    runs.land("deliveries", [delivery("later", 70)])
+    runs.decide(clock=at(80))
+
+
+def lose(runs: DbtRuns, how: str) -> None:
+    table = f"{runs.schema}.document_history"
+    if how == "dropped":
+        runs.spark.sql(f"drop table {table} purge")
+    elif how == "emptied":
+        runs.spark.sql(f"delete from {table}")
+    else:
+        first = runs.rows(
+            "select snapshot_id from {schema}.document_history.snapshots order by committed_at"
+        )[0][0]
+        runs.spark.sql(f"call lake.system.set_current_snapshot('lake.{table}', {first})")
+
+
+@pytest.mark.parametrize("how", ["dropped", "emptied", "restored"])
+def test_history_that_is_lost_stops_the_run_and_is_made_anew(how: str, runs: DbtRuns) -> None:
+    tell_a_story(runs)
+    before = runs.rows(HISTORY)
+    assert len(before) >= 12
+    lose(runs, how)
+
+    (told,) = failures(runs.dbt("run", clock=at(81)))[:1]
+    assert "document_history" in told
+    assert "`dbt run-operation rebuild_history`" in told
+    assert "reset_state" in told
+
+    runs.run("run-operation", operation="rebuild_history")
+    assert runs.rows(HISTORY) == before
+    runs.land("deliveries", [delivery("copy of later", 82, uuid="later")])
+    runs.decide(clock=at(83))
+    assert runs.rows(
+        "select rule_id from {schema}.document_status "
+        "where delivery_id = 'copy of later' and trigger_name = 'records'"
+    ) == [("R09",)]
+
+
+def test_a_lost_status_is_not_made_up(runs: DbtRuns) -> None:
+    tell_a_story(runs)
+    runs.spark.sql(f"drop table {runs.schema}.document_status purge")
+    for command in (
+        {"arguments": ["run"]},
+        {"arguments": ["run-operation"], "operation": "rebuild_history"},
+    ):
+        arguments = command.pop("arguments")
+        (told,) = failures(runs.dbt(*arguments, clock=at(81), **command))[:1]
+        assert "ledger document_status is missing" in told
+        assert "rebuild_history" not in told
+
+
+def test_a_full_refresh_is_refused(runs: DbtRuns) -> None:
+    (told,) = failures(runs.dbt("run", "--full-refresh"))[:1]
+    assert "--full-refresh would make the ledgers anew" in told
+    assert "reset_state" in told
+
+
+def test_a_missing_catalog_is_noticed(tmp_path: Path) -> None:
+    metadata = tmp_path / "lake" / "warehouse" / "exactly_once" / "document_history" / "metadata"
+    metadata.mkdir(parents=True)
+    (metadata / "00001.metadata.json").write_text("{}")
+    said = subprocess.run(
+        [str(Path(sys.executable).parent / "dbt"), "run"],
+        cwd=PROJECT_FOLDER,
+        env={
+            **os.environ,
+            "EXACTLY_ONCE_LAKE": str(tmp_path / "lake"),
+            "DBT_PROFILES_DIR": str(_profile(tmp_path)),
+            "DBT_TARGET_PATH": str(tmp_path / "target"),
+            "DBT_LOG_PATH": str(tmp_path / "logs"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode != 0
+    assert f"the catalog {tmp_path}/lake/catalog.db is missing while" in said.stdout
+    assert not (tmp_path / "lake" / "catalog.db").exists()
+
+
+def _profile(folder: Path) -> Path:
+    example = (PROJECT_FOLDER / "profiles.example.yml").read_text(encoding="utf-8")
+    (folder / "profiles.yml").write_text(example, encoding="utf-8")
+    return folder
+
+
+def test_upkeep_leaves_few_files_and_snapshots_and_the_next_run_goes_on(runs: DbtRuns) -> None:
+    tell_a_story(runs)
+    before = runs.rows(HISTORY)
+    statuses = runs.rows("select * from {schema}.document_status order by all")
+    files = "select count(*) from {schema}.document_history.files"
+    assert runs.rows(files)[0][0] > 2
+
+    kept_none = {"keep_snapshots_hours": 0}
+    runs.run("run-operation", operation="maintain", variables=kept_none)
+    assert runs.rows(HISTORY) == before
+    assert runs.rows("select * from {schema}.document_status order by all") == statuses
+    partitions = runs.rows("select count(*) from {schema}.document_history.partitions")
+    assert runs.rows(files) == partitions
+    for table in ("document_history", "document_status", "decisions"):
+        assert runs.rows(f"select count(*) from {{schema}}.{table}.snapshots") == [(1,)], table
+
+    # twice, and with nothing to do
+    runs.run("run-operation", operation="maintain", variables=kept_none)
+    runs.land("deliveries", [delivery("copy of later", 82, uuid="later")])
+    runs.decide(clock=at(83))
+    assert runs.rows(
+        "select rule_id from {schema}.document_status "
+        "where delivery_id = 'copy of later' and trigger_name = 'records'"
+    ) == [("R09",)]
+
+
+def test_upkeep_forgets_whole_days_that_nothing_needs(runs: DbtRuns) -> None:
+    runs.land(
+        "deliveries",
+        [
+            delivery("old", -3 * 1440),
+            delivery("old and open", -2 * 1440, document_type="order.created"),
+            delivery("young", 0),
+        ],
+    )
+    runs.decide(clock=at(1))
+    runs.land("trigger_executions", [execution("old", "SUCCESS", 2)])
+    runs.decide(clock=at(3))
+    keep = {"keep_statuses_days": 1, "keep_landed_days": 1}
+    runs.run("run-operation", operation="maintain", variables=keep)
+    left = "select distinct delivery_id from {schema}.document_status order by 1"
+    assert runs.rows(left) == [("old and open",), ("young",)]
+    assert runs.rows("select delivery_id from {landing}.deliveries order by 1") == [
+        ("old and open",),
+        ("young",),
+    ]
+    runs.land("deliveries", [delivery("next", 4)])
+    runs.decide(clock=at(5))
+    assert ("next",) in runs.rows(left)
+
+
+def test_a_wrong_retention_is_told_in_one_line(runs: DbtRuns) -> None:
+    runs.land("deliveries", [delivery("d", 0)])
+    runs.decide(clock=at(1))
+    told = failures(
+        runs.dbt("run-operation", operation="maintain", variables={"keep_statuses_days": "a week"})
+    )
+    assert "variable keep_statuses_days is 'a week': use a number" in "\n".join(told)
+
+
+def test_a_run_ends_with_upkeep_every_so_often(runs: DbtRuns) -> None:
+    variables = {"maintain_every_runs": 2, "keep_snapshots_hours": 0}
+    snapshots = "select count(*) from {schema}.document_status.snapshots"
+    for number in (1, 2):
+        runs.land("deliveries", [delivery(f"d{number}", number)])
+        runs.decide(clock=at(number), variables=variables)
+        assert (runs.rows(snapshots)[0][0] == 1) == (number == 2)
+    runs.land("deliveries", [delivery("copy", 3, uuid="d1")])
+    runs.decide(clock=at(3), variables=variables)
+    assert runs.rows(
+        "select rule_id from {schema}.document_status "
+        "where delivery_id = 'copy' and trigger_name = 'records'"
+    ) == [("R09",)]
