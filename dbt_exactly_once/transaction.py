@@ -688,7 +688,7 @@ class Transactions:
         with self._locked(graph, run_id, run_timeout) as last:
             if last is None:
                 return ["no run is published yet, so there is nothing to keep up"]
-            return self._upkeep.maintain(last, retention, datetime.now(timezone.utc))
+            return self._upkeep.maintain(last, retention)
 
     def rebuild_history(
         self, graph: Mapping[str, Any], run_id: str, run_timeout: float, entries: str
@@ -781,7 +781,7 @@ class Transactions:
         if last is None or holder is None or holder.get("run_id") != run.run_id:
             return ["no upkeep: another run has taken over"]
         try:
-            return self._upkeep.maintain(last, retention or {}, datetime.now(timezone.utc))
+            return self._upkeep.maintain(last, retention or {})
         except Exception as error:
             return [
                 f"upkeep failed, the run is published all the same: {one_line(error)}; "

@@ -116,9 +116,7 @@ class Upkeep:
 
     # ---------------------------------------------------------------- maintain
 
-    def maintain(
-        self, published: Mapping[str, Any], variables: Mapping[str, Any], clock: datetime
-    ) -> list[str]:
+    def maintain(self, published: Mapping[str, Any], variables: Mapping[str, Any]) -> list[str]:
         """Compact, forget old snapshots, delete files that nothing names; returns what it freed.
 
         variables: keep_snapshots_hours, and keep_statuses_days, keep_journal_days and
@@ -131,14 +129,15 @@ class Upkeep:
             # of the way from the published snapshot to this one nothing is kept
             if name in published["ledger_publishes"]:
                 self._note(table, published["ledger_publishes"][name], self._main(table))
-        older_than = clock - timedelta(hours=float(variables["keep_snapshots_hours"]))
-        orphans_before = clock - max(
-            timedelta(hours=float(variables["keep_snapshots_hours"])), timedelta(days=1, minutes=1)
-        )
+        now = datetime.now(timezone.utc)
+        kept = timedelta(hours=float(variables["keep_snapshots_hours"]))
+        older_than = now - kept
+        # Iceberg refuses less than a day, since a file may be of a write that goes on
+        orphans_before = now - max(kept, timedelta(days=1, minutes=1))
         for table in (*self._transactions.ledgers.values(), *self._transactions.landed.values()):
             said += self._expire(table, older_than, orphans_before)
         for table in self._transactions.scratch():
-            said += self._expire(table, clock, orphans_before)
+            said += self._expire(table, now, orphans_before)
         return said or ["nothing to compact, to forget or to delete"]
 
     def _check_retention(self, variables: Mapping[str, Any]) -> None:

@@ -172,7 +172,9 @@ def failures(result: dbtRunnerResult) -> list[str]:
     found = [str(result.exception)] if result.exception else []
     for item in getattr(result.result, "results", None) or []:
         if str(item.status) in ("error", "fail"):
-            found.append(f"{item.node.name}: {item.message}")
+            # an operation's result has no node
+            name = item.node.name if hasattr(item, "node") else item.unique_id
+            found.append(f"{name}: {item.message}")
     return found
 
 
