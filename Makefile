@@ -1,9 +1,10 @@
 # make demo   lands the demo feed, decides it, and shows what was decided
 # make test   lints and runs every test
+# make docs   writes the pages anew that are made from seeds
 # make clean  takes everything away again that make has made here
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-python lint-sql clean java
+.PHONY: help setup demo test lint lint-python lint-sql docs clean java
 SHELL := /bin/bash
 
 VENV := .venv
@@ -73,6 +74,9 @@ lint-sql: setup
 	@mkdir -p .lake/lint
 	@EXACTLY_ONCE_LAKE='$(CURDIR)/.lake/lint' $(BIN)/sqlfluff lint --disable-progress-bar \
 	    models tests
+
+docs: setup
+	@$(BIN)/python -m dbt_exactly_once.lifecycle
 
 clean:
 	rm -rf $(VENV) .lake profiles.yml target logs dbt_packages spark-warehouse metastore_db \

@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.run(options)
     except ExactlyOnceError as error:
-        print(f"exactly-once: {error.msg}", file=sys.stderr)
+        print(f"exactly-once: {error.msg.removeprefix('exactly_once: ')}", file=sys.stderr)
     except KeyboardInterrupt:
         print("exactly-once: stopped", file=sys.stderr)
     except Exception as error:
@@ -56,6 +56,37 @@ def _parser() -> argparse.ArgumentParser:
         "--output", metavar="FILE", default="exactly_once_report.html", help="default: %(default)s"
     )
     report.set_defaults(run=_report)
+
+    worker = commands.add_parser(
+        "worker",
+        parents=[common],
+        help="call your services for the documents to be processed",
+        description=_worker.__doc__,
+    )
+    worker.add_argument(
+        "--service",
+        action="append",
+        metavar="NAME",
+        help="a service of python_udfs; repeat it for several (default: all)",
+    )
+    worker.add_argument(
+        "--once", action="store_true", help="end when nothing is left to do or to try again"
+    )
+    worker.add_argument(
+        "--concurrency",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="how many documents at once (default: %(default)s)",
+    )
+    worker.add_argument(
+        "--poll",
+        type=float,
+        default=5,
+        metavar="SECONDS",
+        help="how often to look for work where there is none (default: %(default)s)",
+    )
+    worker.set_defaults(run=_worker)
 
     demo = commands.add_parser(
         "demo", parents=[place], help="decide a feed two ways", description=_demo.__doc__
@@ -131,9 +162,66 @@ def _prepare(options: argparse.Namespace) -> int:
     return 0
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 on")
+    return int(text)
+
+
+def _worker(options: argparse.Namespace) -> int:
+    """Call the services of python_udfs for the documents that are to be processed."""
+    from dbt_exactly_once.engine import SparkEngine
+    from dbt_exactly_once.executions import Executions
+    from dbt_exactly_once.hooks import load_hooks
+    from dbt_exactly_once.session import (
+        find_project,
+        open_session,
+        quiet_start,
+        read_credentials,
+    )
+    from dbt_exactly_once.worker import Worker, choose_services, stopped_by_signals
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+
+    project = find_project(options.project_dir)
+    hooks = load_hooks(project.folder)
+    registered = {name: hooks.get("service", name).function for name in hooks.names("service")}
+    services = choose_services(registered, options.service)
+    credentials = read_credentials(project, options.profiles_dir, options.target)
+    with quiet_start(project):
+        spark = open_session(credentials)
+    engine = SparkEngine(spark)
+    if not engine.rows(f"show views in {credentials.schema} like 'dispatched_documents'"):
+        raise ExactlyOnceError(
+            f"no run has said yet what is to be done: {credentials.schema}.dispatched_documents "
+            "is not there, run `dbt build` first"
+        )
+    worker = Worker(
+        engine,
+        credentials.schema,
+        Executions(engine, f"{project.landing_schema}.trigger_executions"),
+        services,
+        hooks.package.Work,
+        hooks.package.TransientError,
+        concurrency=options.concurrency,
+        poll_seconds=options.poll,
+        say=say,
+    )
+    with stopped_by_signals(worker, say):
+        say(f"working for {', '.join(sorted(services))}")
+        worker.run(once=options.once)
+    say(", ".join(f"{number} {event}" for event, number in worker.counts.items()))
+    return 0
+
+
 def _demo(options: argparse.Namespace) -> int:
     """Land the demo feed in a lake of its own, decide it, and show what two triggers make of it."""
     from dbt_exactly_once.demo import run_demo
     from dbt_exactly_once.session import find_project
 
     return run_demo(find_project(options.project_dir))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

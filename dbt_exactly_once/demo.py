@@ -1,21 +1,40 @@
-"""The demo: one real feed, decided with history and by the redelivery count alone."""
+"""The demo: one real feed, decided with history and by the redelivery count alone, and processed.
+
+Its project is this one with two more triggers, whose services are a dbt model and Python functions.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
 
 from dbt_exactly_once.engine import ExactlyOnceError
 from dbt_exactly_once.land import land
 from dbt_exactly_once.session import Project, open_session, quiet_start, read_credentials
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FEED = Path("demo/rabbitmq_orders.jsonl.gz")
 LAKE = Path(".lake/demo")
 # triggers of seeds/triggers.csv that differ in how they detect, and in nothing else
 BY_HISTORY = "orders_by_history"
 BY_COUNT = "orders_by_count"
+SERVICES = Path("demo/services")
+# triggers of demo/services/triggers.csv; the service of the second one dies at its work
+BY_SERVICES = "order_desk"
+BY_KILLED = "parcel_desk"
+WORKER_SERVICE = "orders.refund"
+KILLED_SERVICE = "parcels.pack"
+CONCURRENCY = 64
+LINKED = ("models", "macros", "tests", "docs", "selectors.yml")
 
 NEXT_STEPS = """
 Where to look next, in this lake (the settings are seeds/triggers.csv):
@@ -43,48 +62,182 @@ def run_demo(project: Project) -> int:
     shutil.copy(project.folder / "profiles.example.yml", lake / "profiles.yml")
     os.environ["EXACTLY_ONCE_LAKE"] = str(lake)
 
+    desk = _demo_project(project, lake)
+
     credentials = read_credentials(project, lake)
+    schema = credentials.schema
     _say("starting Spark (the first start on a machine fetches two jars)")
     with quiet_start(project):
         spark = open_session(credentials)
     _say(f"exactly-once land {FEED}")
     _say(str(land(spark, project, [project.folder / FEED])))
     _say("dbt build")
-    _dbt_build(project, lake)
-
+    _dbt(desk, lake, "build")
     rows = spark.sql(
         f"""
         select trigger_name, status, rule_id, count(*)
-        from {credentials.schema}.document_status
+        from {schema}.document_status
         where trigger_name in ('{BY_HISTORY}', '{BY_COUNT}')
         group by trigger_name, status, rule_id
         """
     ).collect()
-    print(comparison([tuple(row) for row in rows]))
+    compared = comparison([tuple(row) for row in rows])
+
+    _say(f"exactly-once worker --once --service {WORKER_SERVICE} --concurrency {CONCURRENCY}")
+    _say(_work(spark, desk, schema, project.landing_schema))
+    _say(f"exactly-once worker --service {KILLED_SERVICE}, which is killed in the middle")
+    _work_and_die(desk, lake)
+    _say(f"every document of {BY_SERVICES} and {BY_KILLED} is delivered a second time")
+    _deliver_again(spark, schema, project.landing_schema)
+    _say("dbt build --selector hot_path")
+    _dbt(desk, lake, "build", "--selector", "hot_path")
+
+    print(compared)
+    print(_second_deliveries(spark, schema))
     print(NEXT_STEPS.format(lake=lake))
     return 0
+
+
+def _demo_project(project: Project, lake: Path) -> Project:
+    """A project in the lake's folder: this one, with the triggers and services of the demo."""
+    folder = lake / "project"
+    (folder / "seeds").mkdir(parents=True)
+    for name in LINKED:
+        (folder / name).symlink_to(project.folder / name)
+    (folder / "services").symlink_to(project.folder / SERVICES / "models")
+    (folder / "python_udfs").symlink_to(project.folder / SERVICES / "python_udfs")
+    content = yaml.safe_load((project.folder / "dbt_project.yml").read_text(encoding="utf-8"))
+    content["model-paths"] = [*content["model-paths"], "services"]
+    (folder / "dbt_project.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    for seed in (project.folder / "seeds").iterdir():
+        text = seed.read_text(encoding="utf-8")
+        more = project.folder / SERVICES / seed.name
+        if more.exists():
+            # without its header
+            text += more.read_text(encoding="utf-8").partition("\n")[2]
+        (folder / "seeds" / seed.name).write_text(text, encoding="utf-8")
+    return Project(folder, project.variables)
+
+
+def _work(spark: SparkSession, desk: Project, schema: str, landing: str) -> str:
+    """Let a worker in this process do what there is to do; returns what became of it."""
+    from dbt_exactly_once.engine import SparkEngine
+    from dbt_exactly_once.executions import Executions
+    from dbt_exactly_once.hooks import load_hooks
+    from dbt_exactly_once.worker import Worker
+
+    hooks = load_hooks(desk.folder)
+    engine = SparkEngine(spark)
+    worker = Worker(
+        engine,
+        schema,
+        Executions(engine, f"{landing}.trigger_executions"),
+        {WORKER_SERVICE: hooks.get("service", WORKER_SERVICE).function},
+        hooks.package.Work,
+        hooks.package.TransientError,
+        concurrency=CONCURRENCY,
+        say=lambda _: None,
+    )
+    worker.run(once=True)
+    return ", ".join(f"{number} {event}" for event, number in worker.counts.items())
+
+
+def _work_and_die(desk: Project, lake: Path) -> None:
+    """A worker in a process of its own, whose service kills it."""
+    ended = subprocess.run(
+        [
+            *(sys.executable, "-m", "dbt_exactly_once.cli", "worker", "--service", KILLED_SERVICE),
+            *("--project-dir", str(desk.folder), "--profiles-dir", str(lake)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ended.returncode >= 0:
+        raise ExactlyOnceError(f"the worker was not killed: {ended.stdout}{ended.stderr}")
+
+
+def _deliver_again(spark: SparkSession, schema: str, landing: str) -> None:
+    """Deliver once more, a second later, the first delivery of each document of two triggers."""
+    columns = spark.table(f"{landing}.deliveries").columns
+    changed = {
+        "delivery_id": "concat(deliveries.delivery_id, '-again-for-', decided.trigger_name)",
+        "received_at": "deliveries.received_at + interval 1 second",
+        "landed_at": "current_timestamp()",
+        "destination": "decided.trigger_name",
+        "redelivery_count": "deliveries.redelivery_count + 1",
+    }
+    values = ", ".join(changed.get(name, f"deliveries.{name}") + f" as {name}" for name in columns)
+    spark.sql(
+        f"""
+        insert into {landing}.deliveries
+        select {values}
+        from {landing}.deliveries as deliveries
+        inner join {schema}.document_status as decided
+            on deliveries.delivery_id = decided.delivery_id
+        where
+            decided.trigger_name in ('{BY_SERVICES}', '{BY_KILLED}')
+            and decided.status = 'NEW'
+            and decided.service is not null
+        """
+    )
+
+
+def _second_deliveries(spark: SparkSession, schema: str) -> str:
+    """What became of the documents of the services, and of their second deliveries."""
+    ends = spark.sql(
+        f"""
+        select statuses.service, journal.event, count(*)
+        from {schema}.journal_entries as journal
+        inner join {schema}.document_status as statuses
+            on
+                journal.delivery_id = statuses.delivery_id
+                and journal.trigger_name = statuses.trigger_name
+        where
+            journal.trigger_name in ('{BY_SERVICES}', '{BY_KILLED}')
+            and journal.event in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED', 'INTERRUPTED')
+        group by statuses.service, journal.event
+        order by statuses.service, journal.event
+        """
+    ).collect()
+    again = spark.sql(
+        f"""
+        select trigger_name, status, count(*)
+        from {schema}.document_status
+        where delivery_id like '%-again-for-%'
+        group by trigger_name, status
+        order by trigger_name, status
+        """
+    ).collect()
+    lines = ["\nServices of two more triggers (demo/services) have processed the same feed:"]
+    lines += [f"    {service:16}{event:14}{number:>6,}" for service, event, number in ends]
+    lines.append("and of the second delivery of each of their documents became:")
+    lines += [f"    {trigger:16}{status:14}{number:>6,}" for trigger, status, number in again]
+    return "\n".join(lines)
 
 
 def _say(line: str) -> None:
     print(f"-- {line}", flush=True)
 
 
-def _dbt_build(project: Project, lake: Path) -> None:
+def _dbt(project: Project, lake: Path, *arguments: str) -> None:
     from dbt.cli.main import dbtRunner
 
     # in this process, so that Spark is started once
     result = dbtRunner().invoke(
         [
-            "build",
+            *arguments,
             f"--project-dir={project.folder}",
             f"--profiles-dir={lake}",
             f"--target-path={lake / 'target'}",
         ]
     )
     if result.exception is not None:
-        raise ExactlyOnceError(f"dbt build did not end: {result.exception}")
+        raise ExactlyOnceError(f"dbt {arguments[0]} did not end: {result.exception}")
     if not result.success:
-        raise ExactlyOnceError("dbt build failed, so nothing was published; see its lines above")
+        raise ExactlyOnceError(
+            f"dbt {arguments[0]} failed, so nothing was published; see its lines above"
+        )
 
 
 def comparison(rows: list[tuple[str, str, str, int]]) -> str:

@@ -119,6 +119,17 @@ class SqlEngine:
         self.rows(f"alter table {relation} drop branch if exists {branch}")
 
 
+class SparkEngine(SqlEngine):
+    """Everything as SQL through a Spark session of one's own, outside of dbt."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        super().__init__(adapter=None)
+        self._spark = spark
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self._spark.sql(sql).collect()]
+
+
 class SessionEngine(SqlEngine):
     """SQL for what reads and writes rows; Iceberg's own methods, in the session, for the rest."""
 

@@ -24,9 +24,12 @@ from typing import Any
 from dbt.flags import get_flags
 
 from dbt_exactly_once.engine import Engine, ExactlyOnceError, engine_of, literal, one_line
+from dbt_exactly_once.executions import Executions, patiently
 from dbt_exactly_once.filters import filter_sql
 from dbt_exactly_once.hooks import being_asked, load_hooks
+from dbt_exactly_once.landed_again import LandedAgain, land_again
 from dbt_exactly_once.process import ProcessIdentity
+from dbt_exactly_once.services import ModelService, ModelServices, model_services
 from dbt_exactly_once.upkeep import HISTORY, Upkeep
 
 LOCK = "run_lock"
@@ -92,6 +95,8 @@ class Run:
     # what is published, also in a preview that starts from nothing
     mains: dict[str, str] = field(default_factory=dict)
     published: bool = False
+    # requests to take a rejected landing again, and what became of them
+    landed_again: list[LandedAgain] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
 
     @property
@@ -174,10 +179,17 @@ class Transactions:
         self.ensure_tables()
         self._lock(run_id, clock, float(variables["run_timeout"]))
         try:
+            publishes = bool(variables.get("publish", True))
+            services = model_services(graph) if publishes else []
+            # what it records is consumed by this run
+            said = self._services(run_id).settle(services, self._tables_of(services))
             self.run = self._freeze(run_id, clock)
-            self.run.publishes = bool(variables.get("publish", True))
+            self.run.said += said
+            self.run.publishes = publishes
             if variables.get("preview_all_landed"):
                 self._start_from_nothing(self.run)
+            elif publishes and self.run.has_landed("resubmissions"):
+                self._land_again(self.run, graph)
             self._engine.set(BRANCH_SETTING, self.run.branch)
         except BaseException:
             self._release(run_id)
@@ -381,6 +393,35 @@ class Transactions:
         found = self._engine.refs([table.relation for table in tables.values()])
         return {name: found[table.relation] for name, table in tables.items()}
 
+    def _land_again(self, run: Run, graph: Mapping[str, Any]) -> None:
+        """Land rejected rows that somebody wants taken again, so that this run takes them."""
+        consumed, landed = run.consumed["resubmissions"], run.landed["resubmissions"]
+        relation = self._landed["resubmissions"].relation
+        since = (
+            f"(select * from {relation} version as of {landed})"
+            if consumed is None
+            else f"(select * from {relation} with (`start-snapshot-id` = '{consumed}', "
+            f"`end-snapshot-id` = '{landed}'))"
+        )
+        columns = "rejection_id, reason, raw_text"
+        run.landed_again = land_again(
+            self._engine,
+            since,
+            f"(select {columns} from {self._ledgers['rejected_deliveries'].relation} "
+            f"where table_name = 'deliveries' union select {columns} from "
+            f"{self._landed['rejected_landings'].relation} where table_name = 'deliveries')",
+            self._ledgers["journal_entries"].relation,
+            self._landed["deliveries"].relation,
+            next(
+                f"{node['schema']}.{node['alias']}"
+                for node in graph["nodes"].values()
+                if node["resource_type"] == "seed" and node["name"] == "transports"
+            ),
+            {name: kind for name, kind, _ in self._landed["deliveries"].columns},
+        )
+        if any(became.delivery_id for became in run.landed_again):
+            run.landed["deliveries"] = _mains(self._refs(self._landed))["deliveries"]
+
     def _last_record(self) -> dict[str, Any] | None:
         record = self._ledgers[RECORD].relation
         # Iceberg knows the greatest number from its statistics, and by it the one file to read
@@ -523,6 +564,37 @@ class Transactions:
                 "`dbt build` or `dbt run`"
             )
 
+    def serve(self, node: Mapping[str, Any], sql: str, graph: Mapping[str, Any]) -> str:
+        """Run a service that is a model on the work there is; returns what to say of it."""
+        self.guard_lock(node["name"])
+        run = self._open_run()
+        if not run.publishes:
+            return f"{node['name']}: a preview processes nothing"
+        views = {
+            other["name"]: f"{other['schema']}.{other['alias']}"
+            for other in graph["nodes"].values()
+            if other["name"] in ("dispatched_documents", "execution_state")
+        }
+        service = ModelService.of_node(node)
+        said = self._services(run.run_id).run(
+            service,
+            sql,
+            views["dispatched_documents"],
+            views["execution_state"],
+            self._tables_of([service]),
+            lambda: self.guard_lock(node["name"]),
+        )
+        return f"{service.service}: {said}"
+
+    def _tables_of(self, services: Sequence[ModelService]) -> set[str]:
+        """The tables in the schemas of services, with their schema."""
+        schemas = {service.relation.rpartition(".")[0] for service in services}
+        return {f"{schema}.{name}" for schema in schemas for name in self._existing(schema)}
+
+    def _services(self, run_id: str) -> ModelServices:
+        executions = Executions(self._engine, self._landed["trigger_executions"].relation)
+        return ModelServices(self._engine, run_id, executions)
+
     def property(self, relation: str, key: str) -> str | None:
         """A property of a table, None where either does not exist."""
         return (self._engine.properties(relation) or {}).get(key)
@@ -658,9 +730,11 @@ class Transactions:
         """Keep the consumed snapshot of each landed table from expiring."""
         for name, snapshot in run.landed.items():
             if snapshot is not None and snapshot != run.consumed.get(name):
-                self._engine.rows(
+                # workers make branches on a landed table at any time
+                patiently(
+                    self._engine.rows,
                     f"alter table {self._landed[name].relation} create or replace tag "
-                    f"{CONSUMED_TAG} as of version {snapshot}"
+                    f"{CONSUMED_TAG} as of version {snapshot}",
                 )
 
     def remove_expired_history(

@@ -21,7 +21,7 @@
                     {{ wanted }}.landed_received_at,
                     {{ wanted }}.delivery_id,
                     {{ wanted }}.trigger_name
-                order by landed.landed_at, landed.landed_file, landed.landed_position
+                order by {{ order_of_landing('landed') }}
             ) as arrival
         from {{ wanted }}
         left join (

@@ -1,6 +1,11 @@
-{% macro resubmit(delivery_id, trigger_name, document=none, reason=none, by=none) %}
+{% macro resubmit(delivery_id, trigger_name=none, document=none, reason=none, by=none) %}
     {%- if execute -%}
-        {%- do check_trigger(trigger_name) -%}
+        {%- if trigger_name is none -%}
+            {%- do adapter.exactly_once.describe(graph) -%}
+            {%- do adapter.exactly_once.ensure_tables() -%}
+        {%- else -%}
+            {%- do check_trigger(trigger_name) -%}
+        {%- endif -%}
         {%- do run_query(
             'insert into ' ~ source('landing', 'resubmissions')
             ~ ' (resubmission_id, delivery_id, trigger_name, requested_at, requested_by, reason,'
@@ -9,8 +14,8 @@
             ~ sql_text(reason) ~ ', ' ~ sql_text(document)
         ) -%}
         {%- do log(
-            'exactly_once: the request to take ' ~ delivery_id ~ ' again in ' ~ trigger_name
-            ~ ' has landed; the next run takes it or refuses it, see journal_log',
+            'exactly_once: the request to take ' ~ delivery_id ~ ' again'
+            ~ (' in ' ~ trigger_name if trigger_name else '') ~ ' has landed; the next run takes it or refuses it, see journal_log',
             info=true,
         ) -%}
     {%- endif -%}

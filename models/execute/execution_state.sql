@@ -1,6 +1,6 @@
-{#- Nothing is told of a document before it was decided, so executions are worth reading from the
-    oldest open one on. The literal lets Iceberg leave out the files before it; a view that is older
-    than the last run reads more, never less. -#}
+{#- Services tell of a document after it was decided, so executions are worth reading from the
+    oldest open one on, less an hour for clocks that differ. The literal lets Iceberg leave out the
+    files before it; a view that is older than the last run reads more, never less. -#}
 {%- set oldest = run_query(
     'select cast(coalesce(min(decided_at), ' ~ run_clock() ~ ') as string) from '
     ~ ref('open_documents')
@@ -26,42 +26,66 @@ states as (
 
 ),
 
-told as (
+-- told since the last run; a document that has not begun knows of none before
+news as (
 
-    select
-        delivery_id,
-        trigger_name,
-        max(coalesce(recorded_at, ended_at, started_at)) as told_at
-    from {{ source('landing', 'trigger_executions') }}
-    where recorded_at is null or recorded_at >= timestamp '{{ oldest }}'
-    group by delivery_id, trigger_name
+    select executions.*
+    from {{ source('landing', 'trigger_executions') }} as executions
+    inner join open_documents
+        on
+            executions.delivery_id = open_documents.delivery_id
+            and executions.trigger_name = open_documents.trigger_name
+    where
+        (
+            executions.recorded_at is null
+            or executions.recorded_at >= timestamp '{{ oldest }}' - interval 1 hour
+        )
+        and (
+            open_documents.last_event_at is null
+            or struct(
+                coalesce(executions.recorded_at, executions.ended_at, executions.started_at),
+                executions.event != 'STARTED'
+            ) > struct(open_documents.last_event_at, open_documents.last_event != 'STARTED')
+            -- by a clock that is behind
+            or (open_documents.attempts > 0 and executions.attempt > open_documents.attempts)
+        )
 
 ),
 
-queued as (
+told as (
+
+    {{ told_by_services('news', 'settings') | indent(4) }}
+
+),
+
+brought_up_to_date as (
 
     select
-        open_documents.*,
+        open_documents.* except (
+            begun, attempts, last_event, last_event_at, last_started_at, last_message
+        ),
         settings.processing_mode,
+        settings.retry_interval_ms,
+        settings.execution_timeout_ms,
         states.enabled,
         states.is_suspended,
         states.suspended_cause,
-        row_number() over (
-            partition by open_documents.trigger_name
-            order by open_documents.received_at, open_documents.delivery_id
-        ) as queue_number,
-        lag(open_documents.delivery_id) over (
-            partition by open_documents.trigger_name
-            order by open_documents.received_at, open_documents.delivery_id
-        ) as delivery_before,
-        -- told since the last run, which the next one takes in
+        open_documents.begun or told.delivery_id is not null as begun,
+        coalesce(told.attempts, open_documents.attempts) as attempts,
+        coalesce(told.last_event, open_documents.last_event) as last_event,
+        coalesce(told.last_event_at, open_documents.last_event_at) as last_event_at,
+        greatest(told.last_started_at, open_documents.last_started_at) as last_started_at,
+        coalesce(told.last_message, open_documents.last_message) as last_message,
+        {{ ended_by_service('told', 'settings.on_retry_failure') | indent(8) }} is not null
+            as has_ended,
         coalesce(
-            told.told_at > coalesce(open_documents.last_event_at, open_documents.decided_at), false
-        ) as has_news,
-        {{ plus_ms('open_documents.last_event_at', 'settings.retry_interval_ms') }} as retry_at,
-        {{ plus_ms('open_documents.last_started_at', 'settings.execution_timeout_ms') }}
-            as interrupted_at,
-        {{ plus_ms('open_documents.decided_at', 'settings.execution_timeout_ms') }} as overdue_at
+            told.is_out_of_retries
+            and not told.has_succeeded
+            and not told.has_failed
+            and told.last_event = 'TRANSIENT_ERROR'
+            and settings.on_retry_failure = 'suspend',
+            false
+        ) as suspends_trigger
     from open_documents
     inner join settings on open_documents.trigger_name = settings.trigger_name
     inner join states on open_documents.trigger_name = states.trigger_name
@@ -72,19 +96,39 @@ queued as (
 
 ),
 
+queued as (
+
+    select
+        *,
+        bool_or(suspends_trigger) over (partition by trigger_name) as is_to_be_suspended,
+        row_number() over (
+            partition by trigger_name, has_ended
+            order by received_at, delivery_id
+        ) as queue_number,
+        lag(delivery_id) over (
+            partition by trigger_name, has_ended
+            order by received_at, delivery_id
+        ) as delivery_before,
+        {{ plus_ms('last_event_at', 'retry_interval_ms') }} as retry_at,
+        {{ plus_ms('last_started_at', 'execution_timeout_ms') }} as interrupted_at,
+        {{ plus_ms('decided_at', 'execution_timeout_ms') }} as overdue_at
+    from brought_up_to_date
+
+),
+
 with_state as (
 
     select
         *,
         case
-            when has_news then 'TOLD'
-            when last_event = 'STARTED' and interrupted_at <= current_timestamp()
+            when has_ended then 'ENDED'
+            when last_event = 'STARTED' and interrupted_at <= {{ present_time() }}
                 then 'INTERRUPTED'
             when last_event = 'STARTED' then 'STARTED'
             when not enabled then 'DISABLED'
-            when is_suspended then 'SUSPENDED'
+            when is_suspended or is_to_be_suspended then 'SUSPENDED'
             when processing_mode = 'serial' and queue_number > 1 then 'BEHIND'
-            when last_event = 'TRANSIENT_ERROR' and retry_at > current_timestamp() then 'RETRY'
+            when last_event = 'TRANSIENT_ERROR' and retry_at > {{ present_time() }} then 'RETRY'
             else 'DISPATCHED'
         end as state
     from queued
@@ -107,7 +151,7 @@ final as (
         -- state
         state,
         case state
-            when 'TOLD' then 'its service has told something; the next run takes it in'
+            when 'ENDED' then 'its service has ended; the next run takes it in'
             when 'INTERRUPTED'
                 then if(
                     guaranteed,
@@ -116,17 +160,21 @@ final as (
                 )
             when 'STARTED' then 'its service is at work'
             when 'DISABLED' then 'its trigger is disabled'
-            when 'SUSPENDED' then concat('its trigger is suspended: ', suspended_cause)
+            when 'SUSPENDED' then if(
+                is_suspended,
+                concat('its trigger is suspended: ', suspended_cause),
+                'its trigger has used up its retries; the next run suspends it'
+            )
             when 'BEHIND'
                 then concat('its trigger is serial and finishes ', delivery_before, ' first')
             when 'RETRY' then 'an attempt has failed; it is repeated at retry_at'
             when 'DISPATCHED' then if(
-                not begun and overdue_at <= current_timestamp(),
+                not begun and overdue_at <= {{ present_time() }},
                 'its service should have started long ago',
                 'its service should run now'
             )
         end as state_in_words,
-        state = 'DISPATCHED' and not begun and overdue_at <= current_timestamp() as is_overdue,
+        state = 'DISPATCHED' and not begun and overdue_at <= {{ present_time() }} as is_overdue,
         processing_mode,
         cast(queue_number as bigint) as queue_number,
         attempts,

@@ -12,42 +12,9 @@ settings as (
 
 ),
 
-executions as (
-
-    select
-        *,
-        struct(
-            coalesce(recorded_at, ended_at, started_at) as at,
-            event != 'STARTED' as is_end
-        ) as spoken
-    from {{ ref('stg_trigger_executions') }}
-
-),
-
 told as (
 
-    select
-        executions.delivery_id,
-        executions.trigger_name,
-        max_by(executions.event, executions.spoken) as last_event,
-        max(executions.spoken.at) as last_event_at,
-        max(executions.attempt) as attempts,
-        max_by(executions.message, executions.spoken) as last_message,
-        max(
-            case
-                when executions.event = 'STARTED'
-                    then greatest(executions.started_at, executions.recorded_at)
-            end
-        ) as last_started_at,
-        bool_or(executions.event = 'SUCCESS') as has_succeeded,
-        bool_or(executions.event = 'ERROR') as has_failed,
-        bool_or(
-            executions.event = 'TRANSIENT_ERROR'
-            and executions.attempt > settings.max_retry_attempts
-        ) as is_out_of_retries
-    from executions
-    inner join settings on executions.trigger_name = settings.trigger_name
-    group by executions.delivery_id, executions.trigger_name
+    {{ told_by_services(ref('stg_trigger_executions'), 'settings') | indent(4) }}
 
 ),
 
@@ -67,19 +34,18 @@ brought_up_to_date as (
         coalesce(told.last_message, open_documents.last_message) as last_message,
         told.delivery_id is not null as has_news,
         coalesce(told.is_out_of_retries, false) as is_out_of_retries,
-        case
-            when told.has_succeeded then 'SUCCESS'
-            when told.has_failed then 'ERROR'
-            when told.is_out_of_retries and settings.on_retry_failure = 'throw'
-                then 'RETRIES_EXHAUSTED'
-            when
-                coalesce(told.last_event, open_documents.last_event) = 'STARTED'
-                and {{ plus_ms(
-                    'greatest(told.last_started_at, open_documents.last_started_at)',
-                    'settings.execution_timeout_ms',
-                ) }} <= {{ run_clock() }}
-                then if(open_documents.guaranteed, 'INTERRUPTED', 'LOST')
-        end as ended_by
+        coalesce(
+            {{ ended_by_service('told', 'settings.on_retry_failure') | indent(12) }},
+            case
+                when
+                    coalesce(told.last_event, open_documents.last_event) = 'STARTED'
+                    and {{ plus_ms(
+                        'greatest(told.last_started_at, open_documents.last_started_at)',
+                        'settings.execution_timeout_ms',
+                    ) }} <= {{ run_clock() }}
+                    then if(open_documents.guaranteed, 'INTERRUPTED', 'LOST')
+            end
+        ) as ended_by
     from open_documents
     inner join settings on open_documents.trigger_name = settings.trigger_name
     left join told

@@ -1,8 +1,28 @@
 with
 
+-- what becomes of a rejected landing is known since the run began: it has landed again
+landings as (
+
+    {% set landed_again = adapter.exactly_once.run.landed_again
+        if execute and adapter.exactly_once.run and model.resource_type != 'unit_test' else [] -%}
+    select * from values
+        {% for became in landed_again -%}
+            (
+                {{ sql_text(became.resubmission_id) }},
+                {{ sql_text(became.delivery_id) }},
+                {{ sql_text(became.refused_for) }}
+            ),
+        {% endfor -%}
+        (cast(null as string), cast(null as string), cast(null as string))
+        as became (resubmission_id, delivery_id, refused_for)
+
+),
+
 requests as (
 
-    select * from {{ ref('stg_resubmissions') }}
+    select requests.*
+    from {{ ref('stg_resubmissions') }} as requests
+    left anti join landings on requests.resubmission_id = landings.resubmission_id
     {% if execute and adapter.exactly_once.run -%}
     where {{ adapter.exactly_once.run.has_landed('resubmissions') }}
     {%- endif %}
@@ -109,7 +129,7 @@ judged as (
 
 ),
 
-final as (
+of_deliveries as (
 
     select
         resubmission_id,
@@ -123,6 +143,7 @@ final as (
         requested_by,
         reason,
         status,
+        false as is_landing,
         refused_for is null and request_number = 1 as is_accepted,
         coalesce(refused_for, if(request_number > 1, 'RESUBMITTED', null)) as refused_for,
         concat(
@@ -133,10 +154,43 @@ final as (
                     landed_delivery_id, trigger_name, refused_for is null and request_number = 1
                 order by requested_at, resubmission_id
             )
-        ) as delivery_id,
-        '{{ invocation_id }}' as for_run_id
+        ) as delivery_id
     from judged
+
+),
+
+of_landings as (
+
+    select
+        requests.resubmission_id,
+        requests.delivery_id as resubmitted_delivery_id,
+        requests.trigger_name,
+        landings.delivery_id as landed_delivery_id,
+        cast(null as timestamp) as landed_received_at,
+        requests.requested_at as received_at,
+        cast(null as int) as redelivery_count,
+        0 as recoveries,
+        requests.requested_by,
+        requests.reason,
+        'REJECTED' as status,
+        true as is_landing,
+        landings.refused_for is null as is_accepted,
+        landings.refused_for,
+        landings.delivery_id
+    from {{ ref('stg_resubmissions') }} as requests
+    inner join landings on requests.resubmission_id = landings.resubmission_id
+
+),
+
+final as (
+
+    select * from of_deliveries
+    union all
+    select * from of_landings
 
 )
 
-select * from final
+select
+    *,
+    '{{ invocation_id }}' as for_run_id
+from final

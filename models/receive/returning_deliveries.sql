@@ -69,7 +69,8 @@ resubmissions as (
         cast(null as string) as was_waiting_for,
         false as had_waited
     from {{ ref('resubmission_requests') }}
-    where is_accepted
+    -- a rejected landing has landed again
+    where is_accepted and not is_landing
 
 ),
 

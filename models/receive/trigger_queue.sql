@@ -99,7 +99,7 @@ checked as (
         from with_content
         window first_landed as (
             partition by delivery_id, breach is null
-            order by landed_at, landed_file, landed_position
+            order by {{ order_of_landing('with_content') }}
         )
 
     ),
@@ -217,7 +217,8 @@ arrived as (
             select
                 *,
                 row_number() over (
-                    partition by delivery_id order by landed_at, landed_file, landed_position
+                    partition by delivery_id
+                    order by {{ order_of_landing('consumed_landings') }}
                 ) as arrival
             from consumed_landings
             where {{ contract_breach('transport_api is not null') }} is null
@@ -291,7 +292,7 @@ returning as (
         returning_deliveries.had_waited,
         row_number() over (
             partition by returning_deliveries.delivery_id, returning_deliveries.trigger_name
-            order by deliveries.landed_at, deliveries.landed_file, deliveries.landed_position
+            order by {{ order_of_landing('deliveries', 'transports.transport is not null') }}
         ) as arrival
     from (
         select
@@ -304,6 +305,7 @@ returning as (
         on
             deliveries.delivery_id = returning_deliveries.landed_delivery_id
             and deliveries.received_at = returning_deliveries.landed_received_at
+    left join transports on deliveries.transport = transports.transport
     left join edited on returning_deliveries.resubmission_id = edited.resubmission_id
     where {{ on_days('deliveries.received_at', facts.returning_days) }}
 

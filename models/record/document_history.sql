@@ -39,11 +39,31 @@ ended as (
 
 ),
 
+-- its end was told before it was decided
+ended_before as (
+
+    select
+        trigger_id,
+        trigger_name,
+        document_key,
+        'completed' as processing_status,
+        started_at,
+        expires_at,
+        delivery_id,
+        key_hash,
+        key_check
+    from {{ ref('opened_documents') }}
+    where ended_by is not null and adds_to_history
+
+),
+
 final as (
 
     select * from started
     union all
     select * from ended
+    union all
+    select * from ended_before
 
 )
 

@@ -1,4 +1,14 @@
 {{ config(materialized='ledger') }}
+{#- Statuses are read only where something was told of a document that is not open. -#}
+{%- set has_strays = run_query(
+    'select 1 from ' ~ ref('stg_trigger_executions') ~ ' as executions left anti join '
+    ~ ref('documents_in_execution') ~ ' as documents on executions.delivery_id = '
+    ~ 'documents.delivery_id and executions.trigger_name = documents.trigger_name limit 1'
+).rows | length > 0 if execute and adapter.exactly_once.run
+    and model.resource_type != 'unit_test'
+    and adapter.exactly_once.run.has_landed('trigger_executions') else false -%}
+-- depends_on: {{ ref('stg_trigger_executions') }}
+-- depends_on: {{ ref('document_status') }}
 with
 
 left_out as (
@@ -21,19 +31,93 @@ left_out as (
 
 ),
 
-lost as (
+ended as (
 
     select
-        'LOST' as event,
+        ended_by as event,
         delivery_id,
         trigger_name,
         document_type,
-        cast(null as string) as reference_id,
-        'the service was interrupted and a volatile document does not come back' as message
-    from {{ ref('documents_in_execution') }}
-    where ended_by = 'LOST'
+        service as reference_id,
+        case ended_by
+            when 'LOST'
+                then 'the service was interrupted and a volatile document does not come back'
+            when 'INTERRUPTED'
+                then concat(
+                    'the service was interrupted, comes back as ',
+                    landed_delivery_id,
+                    '/recovery-',
+                    recoveries + 1
+                )
+            when 'RETRIES_EXHAUSTED'
+                then concat_ws(
+                    ': ', concat('the service has failed ', attempts, ' times'), last_message
+                )
+            when 'ERROR' then concat_ws(': ', 'the service has ended in error', last_message)
+            else last_message
+        end as message
+    from (
+        {% set ended_columns = 'ended_by, delivery_id, trigger_name, document_type, service, '
+            ~ 'landed_delivery_id, recoveries, attempts, last_message' -%}
+        select {{ ended_columns }} from {{ ref('documents_in_execution') }}
+        union all
+        select {{ ended_columns }} from {{ ref('opened_documents') }}
+    )
+    where ended_by is not null
 
 ),
+
+{% if has_strays -%}
+    -- told of a document that is not open: remembered until it is decided, or for people
+    strays as (
+
+        select
+            executions.delivery_id,
+            executions.trigger_name,
+            executions.service,
+            count(*) as executions,
+            max_by(executions.event, executions.recorded_at) as last_event,
+            max(executions.recorded_at) as last_recorded_at
+        from {{ ref('stg_trigger_executions') }} as executions
+        left anti join {{ ref('documents_in_execution') }} as open_before
+            on
+                executions.delivery_id = open_before.delivery_id
+                and executions.trigger_name = open_before.trigger_name
+        left anti join {{ ref('opened_documents') }} as opened
+            on
+                executions.delivery_id = opened.delivery_id
+                and executions.trigger_name = opened.trigger_name
+        group by executions.delivery_id, executions.trigger_name, executions.service
+
+    ),
+
+    told_of_others as (
+
+        select
+            if(decided.delivery_id is null, 'EARLY', 'IGNORED') as event,
+            strays.delivery_id,
+            strays.trigger_name,
+            decided.document_type,
+            strays.service as reference_id,
+            concat(
+                strays.executions,
+                ' executions, up to ',
+                coalesce(strays.last_event, 'nothing'),
+                coalesce(concat(' recorded at ', strays.last_recorded_at), ''),
+                if(
+                    decided.delivery_id is null,
+                    ': told before it was decided, they count once it is',
+                    concat(': it is ', decided.status, ' and not open, they change nothing')
+                )
+            ) as message
+        from strays
+        left join {{ ref('document_status') }} as decided
+            on
+                strays.delivery_id = decided.delivery_id
+                and strays.trigger_name = decided.trigger_name
+
+    ),
+{%- endif %}
 
 resubmissions as (
 
@@ -49,6 +133,9 @@ resubmissions as (
             case refused_for
                 when 'NO_DECISION' then 'no decision is known for it'
                 when 'RESUBMITTED' then 'it was resubmitted before'
+                when 'LANDED' then 'it repeats a delivery that has landed'
+                when 'UNREADABLE'
+                    then 'its row cannot be read: give the corrected row, a JSON object, as document'
                 else concat('only a document in doubt can be resubmitted, this is ', refused_for)
             end
         ) as message
@@ -102,13 +189,17 @@ final as (
 
     select * from left_out
     union all
-    select * from lost
+    select * from ended
     union all
     select * from resubmissions
     union all
     select * from triggers_changed
     union all
     select * from removals
+    {% if has_strays -%}
+        union all
+        select * from told_of_others
+    {%- endif %}
 
 )
 

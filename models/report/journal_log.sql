@@ -43,6 +43,8 @@ recorded as (
         message,
         run_id
     from {{ ref('journal_entries') }}
+    -- what went well is in acknowledgements
+    where event != 'SUCCESS'
 
 ),
 

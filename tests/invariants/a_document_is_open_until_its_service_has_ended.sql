@@ -12,8 +12,8 @@ unfinished as (
     select
         delivery_id,
         trigger_name
-    from {{ ref('decisions') }}
-    where for_run_id = {{ run }} and status in ('NEW', 'NOT_CHECKED') and service is not null
+    from {{ ref('opened_documents') }}
+    where for_run_id = {{ run }} and ended_by is null
 
 ),
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -360,7 +360,7 @@ class _Generator:
             run.deliveries += self._landing(times)
         for identity in sorted(self.simulator.open_documents):
             run.executions += self._executions(self.simulator.open_documents[identity])
-        run.executions += self._stray_execution() if self._seldom() else []
+        run.executions += self._stray_execution(run.deliveries) if self._sometimes() else []
         run.commands = self._commands()
         run.resubmissions = self._resubmissions()
         return run
@@ -495,13 +495,15 @@ class _Generator:
             recorded_at=recorded_at,
         )
 
-    def _stray_execution(self) -> list[Execution]:
-        """A word about a document that is not open."""
+    def _stray_execution(self, landed: Sequence[Delivery]) -> list[Execution]:
+        """A word about a document that is not open: it has ended, waits, or lands just now."""
         names = [trigger.trigger_name for trigger in self.simulator.triggers]
         ended = [
             i for i in sorted(self.simulator.statuses) if i not in self.simulator.open_documents
         ]
-        delivery_id, name = self.random.choice([*ended, ("nothing", names[0])])
+        undecided = [*sorted(self.simulator.waiting), ("nothing", names[0])]
+        undecided += [(d.delivery_id, name) for d in landed if d.delivery_id for name in names]
+        delivery_id, name = self.random.choice(self.random.choice([ended or undecided, undecided]))
         now = self._instant_since_last_run()
         number = self._next_number()
         return [

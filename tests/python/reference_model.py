@@ -508,6 +508,7 @@ class Simulator:
         self.waiting: dict[tuple[str, str], Arrival] = {}
         self.resubmitted: set[tuple[str, str]] = set()
         self.records: dict[str, _TriggerRecord] = {}
+        self.early: dict[tuple[str, str], list[Execution]] = defaultdict(list)
         self._recoveries: dict[tuple[str, str], int] = defaultdict(int)
         self._resubmissions: dict[tuple[str, str], int] = defaultdict(int)
         self._latest_received_at: datetime | None = None
@@ -547,6 +548,7 @@ class Simulator:
         suspending = self._decide_all(self._take(queued, result), run, result)
         for trigger_name, cause in suspending:
             self.records[trigger_name].suspended_by.add(cause)
+        self._read_early_executions()
         self._remove_expired_history(run)
         return self._finish(result)
 
@@ -612,14 +614,16 @@ class Simulator:
     def _read_executions(self, executions: Sequence[Execution]) -> list[Execution]:
         """End documents (rule 10); return the retry failures that suspend their trigger.
 
-        Rows of documents that are not open are ignored. Chosen: a document that the same rows
-        end does not suspend.
+        Rows of documents that were open before are ignored; those of documents that nobody has
+        decided yet count once they are. Chosen: a document that the same rows end does not suspend.
         """
         rows_by_document: dict[tuple[str, str], list[Execution]] = defaultdict(list)
         for execution in executions:
             identity = (execution.delivery_id, execution.trigger_name)
             if identity in self.open_documents:
                 rows_by_document[identity].append(execution)
+            elif identity not in self.statuses:
+                self.early[identity].append(execution)
 
         failures = []
         for identity, rows in rows_by_document.items():
@@ -633,6 +637,22 @@ class Simulator:
             else:
                 failures += beyond
         return failures
+
+    def _read_early_executions(self) -> None:
+        """Rows that landed before their document was decided. Chosen: they count from the end of
+        the run that decides it, so that the copies behind it wait in that run all the same.
+        """
+        for identity in [identity for identity in self.early if identity in self.statuses]:
+            rows = self.early.pop(identity)
+            document = self.open_documents.get(identity)
+            if document is None:
+                continue
+            document.executions += rows
+            settings = self.records[document.arrival.trigger_name].settings
+            beyond = any(_is_retry_failure(row, settings) for row in rows)
+            ended = any(row.event in ("SUCCESS", "ERROR") for row in rows)
+            if ended or (beyond and settings.on_retry_failure == "throw"):
+                self._complete(identity)
 
     def _complete(self, identity: tuple[str, str]) -> None:
         document = self.open_documents.pop(identity)

@@ -1,0 +1,114 @@
+"""What services say of their work: rows of landing.trigger_executions, appended.
+
+To start work is to claim it: STARTED is appended only if nothing else was appended to the table
+since the work was looked up, so that of two that look at the same document one starts it. The
+condition is a branch: it starts from main, takes the rows, and main is moved to it, which Iceberg
+refuses where main has moved meanwhile.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from dbt_exactly_once.engine import Engine, ExactlyOnceError, one_line
+
+Work = TypeVar("Work")
+
+COLUMNS = (
+    "execution_id, delivery_id, trigger_name, service, attempt, event, started_at, ended_at, "
+    "message, recorded_at"
+)
+STARTED, SUCCESS, ERROR, TRANSIENT_ERROR = "STARTED", "SUCCESS", "ERROR", "TRANSIENT_ERROR"
+LONGEST_MESSAGE = 1000
+CLAIMS = 50
+REF_CHANGES = 20
+# a branch that a killed process has left; the upkeep of the table drops it then
+BRANCH_DAYS = 1
+
+
+class Executions:
+    """The landed table trigger_executions."""
+
+    def __init__(self, engine: Engine, relation: str) -> None:
+        self._engine = engine
+        self.relation = relation
+
+    def append(self, select: str, branch: str | None = None) -> None:
+        """Append the rows of a select with the columns of the table."""
+        target = self.relation + (f".branch_{branch}" if branch else "")
+        self._engine.rows(f"insert into {target} ({COLUMNS}) {select}")
+
+    def start(self, look_up: Callable[[], Work | None], rows: Callable[[Work], str]) -> Work | None:
+        """Look up work and append its STARTED rows, as if at one instant; None without work.
+
+        look_up: reads what is to be done, None where there is nothing; rows: the select that makes
+        the rows of it.
+        """
+        refused = ""
+        for claim in range(CLAIMS):
+            before = self._main()
+            work = look_up()
+            if work is None:
+                return None
+            branch = f"claim_{uuid4().hex}"
+            try:
+                patiently(
+                    self._engine.rows,
+                    f"alter table {self.relation} create branch {branch} as of version {before} "
+                    f"retain {BRANCH_DAYS} days",
+                )
+                self.append(rows(work), branch)
+                # refused where main has moved, and where any branch has been made meanwhile
+                refused = self._move_main(branch)
+            finally:
+                patiently(self._engine.drop_branch, self.relation, branch)
+            if not refused:
+                return work
+            # the others first
+            time.sleep(random.uniform(0, min(0.1 * 2**claim, 2)))
+        raise ExactlyOnceError(
+            f"exactly_once: no work could be started in {CLAIMS} attempts, since others append to "
+            f"{self.relation} all the time: start fewer workers with a greater --concurrency "
+            f"({refused})"
+        )
+
+    def _move_main(self, branch: str) -> str:
+        """Move main to a branch that starts from it; returns why not, else an empty text."""
+        ours = self._engine.refs([self.relation])[self.relation][branch]
+        try:
+            self._engine.fast_forward(self.relation, branch)
+        except Exception as error:
+            # what has failed may have been the answer alone
+            has_moved = self._engine.rows(
+                f"select 1 from {self.relation}.history "
+                f"where snapshot_id = {ours} and is_current_ancestor"
+            )
+            return "" if has_moved else one_line(error) or type(error).__name__
+        return ""
+
+    def _main(self) -> str:
+        """The snapshot of main; a table that was never written to gets one without rows."""
+        head = self._head()
+        if head is None:
+            self.append(f"select {COLUMNS} from {self.relation} where false")
+            head = self._head()
+        return str(head)
+
+    def _head(self) -> str | None:
+        return self._engine.refs([self.relation])[self.relation].get("main")
+
+
+def patiently(change: Callable[..., Any], *arguments: str) -> None:
+    """Change a branch or tag; Iceberg refuses it where another was changed just then."""
+    for trial in range(REF_CHANGES):
+        try:
+            change(*arguments)
+            return
+        except Exception:
+            if trial == REF_CHANGES - 1:
+                raise
+            time.sleep(random.uniform(0, 0.1 * (trial + 1)))

@@ -1,0 +1,301 @@
+"""The command `exactly-once worker`: calls the user's services for the documents to be processed.
+
+It runs in one process that may be started many times. A document is started by one of them (see
+executions.py), and STARTED has landed before its service is called: a worker that is killed leaves
+exactly the documents in doubt whose service was at work.
+"""
+
+from __future__ import annotations
+
+import queue
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+from uuid import uuid4
+
+from dbt_exactly_once.engine import Engine, ExactlyOnceError, literal, one_line
+from dbt_exactly_once.executions import (
+    ERROR,
+    LONGEST_MESSAGE,
+    STARTED,
+    SUCCESS,
+    TRANSIENT_ERROR,
+    Executions,
+)
+
+WORK = (
+    "delivery_id",
+    "trigger_name",
+    "service",
+    "attempt",
+    "document_type",
+    "document_key",
+    "document",
+    "transport",
+    "errors_to",
+    "received_at",
+)
+# a service that is at work says so this often within its execution timeout
+HEARTBEATS = 3
+# attempts to write down what has ended, the wait doubling from a second
+TELLINGS = 6
+
+
+@dataclass
+class Call:
+    """One call of a service, at work or ended."""
+
+    work: Any
+    timeout_seconds: float
+    started_at: datetime
+    told: float
+    event: str | None = None
+    message: str | None = None
+    ended_at: datetime | None = None
+
+    @property
+    def document(self) -> str:
+        return f"{self.work.delivery_id} of {self.work.trigger_name}"
+
+
+class Worker:
+    """Takes work, calls services, records what became of it; all SQL in the thread that runs it."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        schema: str,
+        executions: Executions,
+        services: Mapping[str, Callable[[Any], Any]],
+        work_type: Callable[..., Any],
+        transient_error: type[Exception],
+        concurrency: int = 1,
+        poll_seconds: float = 5,
+        say: Callable[[str], None] = print,
+    ) -> None:
+        self._engine = engine
+        self._schema = schema
+        self._executions = executions
+        self._services = dict(services)
+        self._work_type = work_type
+        self._transient_error = transient_error
+        self._concurrency = concurrency
+        self._poll_seconds = poll_seconds
+        self._say = say
+        self._at_work: list[Call] = []
+        # ended calls; None wakes the thread that waits
+        self._ended: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
+        self._stopping = False
+        self.counts: dict[str, int] = dict.fromkeys((SUCCESS, ERROR, TRANSIENT_ERROR), 0)
+
+    def stop(self) -> None:
+        """Take no more work and return once the calls at work have ended."""
+        self._stopping = True
+        self._ended.put(None)
+
+    def run(self, once: bool = False) -> None:
+        """Work until stopped; with `once`, until nothing is left to do or to try again."""
+        while not (self._stopping and not self._at_work):
+            took = 0
+            if not self._stopping and len(self._at_work) < self._concurrency:
+                took = self._take(self._concurrency - len(self._at_work))
+            if once and not took and not self._at_work and not self._to_be_tried_again():
+                return
+            self._record(self._wait())
+            self._say_still_at_work()
+
+    # ---------------------------------------------------------------- take
+
+    def _take(self, most: int) -> int:
+        """Start work and call its services; returns how many documents it took."""
+        started_at = _now()
+        taken = self._executions.start(
+            lambda: self._look_up(most),
+            lambda calls: self._rows(calls, STARTED),
+        )
+        for call in taken or []:
+            call.started_at, call.told = started_at, time.monotonic()
+            self._at_work.append(call)
+            threading.Thread(target=self._call, args=(call,), daemon=True).start()
+        return len(taken or [])
+
+    def _look_up(self, most: int) -> list[Call] | None:
+        now = _now()
+        rows = self._engine.rows(
+            f"select {', '.join(f'work.{name}' for name in WORK)}, settings.execution_timeout_ms "
+            f"from {self._schema}.dispatched_documents as work "
+            f"inner join {self._schema}.trigger_settings as settings "
+            "on work.trigger_name = settings.trigger_name "
+            f"where {self._of_services('work.service')} "
+            f"order by work.received_at, work.delivery_id, work.trigger_name limit {most}"
+        )
+        calls = [
+            Call(self._work_type(*_aware(values)), timeout_ms / 1000, now, time.monotonic())
+            for *values, timeout_ms in rows
+        ]
+        return calls or None
+
+    def _to_be_tried_again(self) -> bool:
+        return bool(
+            self._engine.rows(
+                f"select 1 from {self._schema}.execution_state where state = 'RETRY' "
+                f"and {self._of_services('service')} limit 1"
+            )
+        )
+
+    def _of_services(self, column: str) -> str:
+        return f"{column} in ({', '.join(literal(name) for name in self._services)})"
+
+    def _call(self, call: Call) -> None:
+        try:
+            answer = self._services[call.work.service](call.work)
+            call.event, call.message = SUCCESS, answer if isinstance(answer, str) else None
+        except self._transient_error as error:
+            call.event, call.message = TRANSIENT_ERROR, _said(error)
+        except BaseException as error:  # sys.exit() too would end this thread only
+            call.event, call.message = ERROR, _said(error)
+        call.ended_at = _now()
+        self._ended.put(call)
+
+    # ---------------------------------------------------------------- record
+
+    def _wait(self) -> list[Call]:
+        """The calls that have ended; waits for the first one, or until it is time to look again."""
+        found: list[Call | None] = []
+        seconds = min([self._poll_seconds, *(self._until_heartbeat(c) for c in self._at_work)])
+        try:
+            found.append(self._ended.get(timeout=max(seconds, 0.01)))
+            while True:
+                found.append(self._ended.get_nowait())
+        except queue.Empty:
+            pass
+        return [call for call in found if call is not None]
+
+    def _record(self, ended: list[Call]) -> None:
+        if not ended:
+            return
+        rows = " union all ".join(self._rows([call], str(call.event)) for call in ended)
+        for telling in range(TELLINGS):
+            try:
+                self._executions.append(rows)
+                break
+            except Exception as error:
+                if telling == TELLINGS - 1:
+                    named = ", ".join(f"{call.document} ({call.event})" for call in ended)
+                    raise ExactlyOnceError(
+                        f"exactly_once: what became of {named} cannot be recorded, land it with "
+                        f"`exactly-once land --table trigger_executions`: {one_line(error)}"
+                    ) from error
+                time.sleep(2**telling)
+        for call in ended:
+            self._at_work.remove(call)
+            self.counts[str(call.event)] += 1
+            said = f": {call.message}" if call.message else ""
+            self._say(
+                f"{call.work.service}: {call.document}, attempt {call.work.attempt}: "
+                f"{call.event}{said}"
+            )
+
+    def _say_still_at_work(self) -> None:
+        late = [call for call in self._at_work if self._until_heartbeat(call) <= 0]
+        if late:
+            self._executions.append(self._rows(late, STARTED))
+            for call in late:
+                call.told = time.monotonic()
+
+    def _until_heartbeat(self, call: Call) -> float:
+        return call.told + call.timeout_seconds / HEARTBEATS - time.monotonic()
+
+    def _rows(self, calls: Iterable[Call], event: str) -> str:
+        recorded_at = _time(_now())
+        rows = []
+        for call in calls:
+            values = [
+                literal(uuid4()),
+                literal(call.work.delivery_id),
+                literal(call.work.trigger_name),
+                literal(call.work.service),
+                str(int(call.work.attempt)),
+                literal(event),
+                _time(call.started_at),
+                _time(call.ended_at),
+                literal(call.message[:LONGEST_MESSAGE] if call.message else None),
+                recorded_at,
+            ]
+            rows.append(f"({', '.join(values)})")
+        return f"select * from values {', '.join(rows)}"
+
+    @property
+    def left(self) -> list[str]:
+        """The documents whose service is at work."""
+        return [call.document for call in self._at_work]
+
+
+@contextmanager
+def stopped_by_signals(worker: Worker, say: Callable[[str], None]) -> Iterator[None]:
+    """Stop a worker at the first SIGTERM or SIGINT, and leave its work in doubt at the second."""
+    seen: list[int] = []
+
+    def stop(number: int, _: Any) -> None:
+        seen.append(number)
+        if len(seen) > 1:
+            raise ExactlyOnceError(
+                "exactly_once: stopped at once; these services were at work and their documents "
+                f"come back in doubt: {', '.join(worker.left) or 'none'}"
+            )
+        if worker.left:
+            say(f"stopping: waits for {', '.join(worker.left)}; a second signal leaves them")
+        worker.stop()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def choose_services(
+    registered: Mapping[str, Callable[[Any], Any]], wanted: Iterable[str] | None
+) -> dict[str, Callable[[Any], Any]]:
+    """The services to work for: all that are registered, or those that are named."""
+    if not registered:
+        raise ExactlyOnceError(
+            "no module of python_udfs registers a service: decorate a function with "
+            "@service('its.name') (from python_udfs import service)"
+        )
+    names = list(wanted or registered)
+    unknown = [name for name in names if name not in registered]
+    if unknown:
+        raise ExactlyOnceError(
+            f"no module of python_udfs registers the service {', '.join(unknown)}; known are "
+            f"{', '.join(sorted(registered))}"
+        )
+    return {name: registered[name] for name in names}
+
+
+def _aware(values: list[Any]) -> list[Any]:
+    """Times as they are in UTC: Spark gives them in the time zone of this process."""
+    return [
+        value.astimezone(timezone.utc) if isinstance(value, datetime) else value for value in values
+    ]
+
+
+def _said(error: BaseException) -> str:
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def _time(moment: datetime | None) -> str:
+    if moment is None:
+        return "cast(null as timestamp)"
+    return f"timestamp '{moment.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S.%f}+00:00'"

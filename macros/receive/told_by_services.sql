@@ -1,0 +1,37 @@
+{% macro told_by_services(executions, settings) -%}
+    {#- What services have said of each document: one row per delivery and trigger. An end of the
+        same instant comes after its start.
+
+        executions: a relation with the columns of landing.trigger_executions; settings: one with
+        trigger_name and max_retry_attempts. -#}
+    select
+        executions.delivery_id,
+        executions.trigger_name,
+        max_by(executions.event, executions.spoken) as last_event,
+        max(executions.spoken.at) as last_event_at,
+        max(executions.attempt) as attempts,
+        max_by(executions.message, executions.spoken) as last_message,
+        max(
+            case
+                when executions.event = 'STARTED'
+                    then greatest(executions.started_at, executions.recorded_at)
+            end
+        ) as last_started_at,
+        bool_or(executions.event = 'SUCCESS') as has_succeeded,
+        bool_or(executions.event = 'ERROR') as has_failed,
+        bool_or(
+            executions.event = 'TRANSIENT_ERROR'
+            and executions.attempt > settings.max_retry_attempts
+        ) as is_out_of_retries
+    from (
+        select
+            *,
+            struct(
+                coalesce(recorded_at, ended_at, started_at) as at,
+                event != 'STARTED' as is_end
+            ) as spoken
+        from {{ executions }}
+    ) as executions
+    inner join {{ settings }} as settings on executions.trigger_name = settings.trigger_name
+    group by executions.delivery_id, executions.trigger_name
+{%- endmacro %}

@@ -1,0 +1,74 @@
+{#- What is told of a document before it is decided counts from then on: what has landed since the
+    last run, and where the journal remembers more, all that has landed. -#}
+{{ config(materialized='view', access='private') }}
+{%- set remembered = run_query(
+    "select 1 from " ~ last_published('journal_entries') ~ " as told left semi join "
+    ~ ref('decisions') ~ " as decided on told.delivery_id = decided.delivery_id "
+    ~ "and told.trigger_name = decided.trigger_name and decided.is_decided "
+    ~ "where told.event = 'EARLY' limit 1"
+).rows | length > 0 if execute and adapter.exactly_once.run
+    and model.resource_type != 'unit_test' else false -%}
+with
+
+opened as (
+
+    select * from {{ ref('decisions') }}
+    where status in ('NEW', 'NOT_CHECKED') and service is not null
+
+),
+
+settings as (
+
+    select * from {{ ref('current_triggers') }}
+
+),
+
+executions as (
+
+    select executions.*
+    from {% if remembered -%}
+        {{ landed_before('trigger_executions', until='landed') }} as executions
+    {%- else -%}
+        {{ ref('stg_trigger_executions') }} as executions
+    {%- endif %}
+    left semi join opened
+        on
+            executions.delivery_id = opened.delivery_id
+            and executions.trigger_name = opened.trigger_name
+
+),
+
+told as (
+
+    {{ told_by_services('executions', 'settings') | indent(4) }}
+
+),
+
+final as (
+
+    select
+        opened.* except (key_hash, key_check, started_at, expires_at),
+        -- only a document with entries has their times and hashes
+        if(opened.adds_to_history, opened.key_hash, null) as key_hash,
+        if(opened.adds_to_history, opened.key_check, null) as key_check,
+        if(opened.adds_to_history, opened.started_at, null) as started_at,
+        if(opened.adds_to_history, opened.expires_at, null) as expires_at,
+        told.delivery_id is not null as begun,
+        coalesce(told.attempts, 0) as attempts,
+        told.last_event,
+        told.last_event_at,
+        told.last_started_at,
+        told.last_message,
+        {{ ended_by_service('told', 'settings.on_retry_failure') }} as ended_by,
+        {{ run_clock() }} as decided_at,
+        opened.for_run_id as run_id
+    from opened
+    inner join settings on opened.trigger_name = settings.trigger_name
+    left join told
+        on
+            opened.delivery_id = told.delivery_id
+            and opened.trigger_name = told.trigger_name
+
+)
+
+select * from final

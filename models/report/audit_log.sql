@@ -1,0 +1,116 @@
+-- depends_on: {{ ref('published_runs') }}
+with
+
+journal as (
+
+    select * from {{ ref('journal_entries') }}
+
+),
+
+resubmitted as (
+
+    select
+        delivery_id,
+        trigger_name,
+        min(happened_at) as resubmitted_at
+    from journal
+    where event = 'RESUBMITTED'
+    group by delivery_id, trigger_name
+
+),
+
+in_doubt as (
+
+    select
+        *,
+        {{ landed_delivery_id('delivery_id') }} as landed_delivery_id
+    from {{ ref('document_statuses') }}
+    where status = 'IN_DOUBT'
+
+),
+
+with_document as (
+
+    {{ with_document(
+        'in_doubt',
+        source('landing', 'deliveries'),
+        source('landing', 'resubmissions'),
+        ['transport'],
+    ) | indent(4) }}
+
+),
+
+transports as (
+
+    select * from {{ ref('transports') }}
+
+),
+
+in_doubt_of_messages as (
+
+    select
+        'IN_DOUBT' as kind,
+        with_document.delivery_id as audit_id,
+        with_document.trigger_name,
+        with_document.delivery_id,
+        with_document.document_type,
+        with_document.document_key,
+        with_document.transport,
+        with_document.rule_in_words as cause,
+        with_document.document,
+        with_document.received_at,
+        with_document.decided_at as logged_at,
+        resubmitted.resubmitted_at,
+        with_document.run_id
+    from with_document
+    inner join transports
+        on with_document.transport = transports.transport and transports.api = 'MSG'
+    left join resubmitted
+        on
+            with_document.delivery_id = resubmitted.delivery_id
+            and with_document.trigger_name = resubmitted.trigger_name
+
+),
+
+resubmitted_landings as (
+
+    select
+        delivery_id as rejection_id,
+        min(resubmitted_at) as resubmitted_at
+    from resubmitted
+    group by delivery_id
+
+),
+
+failed as (
+
+    select
+        'FAILED' as kind,
+        rejected.rejection_id as audit_id,
+        cast(null as string) as trigger_name,
+        rejected.delivery_id,
+        cast(null as string) as document_type,
+        cast(null as string) as document_key,
+        cast(null as string) as transport,
+        concat_ws(': ', rejected.reason, rejected.message) as cause,
+        rejected.raw_text as document,
+        cast(null as timestamp) as received_at,
+        rejected.rejected_at as logged_at,
+        resubmitted_landings.resubmitted_at,
+        rejected.run_id
+    from {{ ref('rejected_deliveries') }} as rejected
+    left join resubmitted_landings on rejected.rejection_id = resubmitted_landings.rejection_id
+    -- one that was repeated has landed
+    where rejected.table_name = 'deliveries' and rejected.reason != 'REPEATED'
+
+),
+
+final as (
+
+    select * from in_doubt_of_messages
+    union all
+    select * from failed
+
+)
+
+select * from final

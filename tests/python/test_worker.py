@@ -1,0 +1,287 @@
+"""Workers process each document once; what a killed one leaves is in doubt, and nothing else."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt_runs import DbtRuns
+from pyspark.sql import SparkSession
+
+from dbt_exactly_once.cli import main
+from dbt_exactly_once.engine import SparkEngine
+from dbt_exactly_once.executions import Executions
+from dbt_exactly_once.worker import Worker
+from python_udfs import TransientError, Work
+
+NOW = datetime.now(timezone.utc)
+# says which document it has been called for, then waits for the file `go`
+SERVICE = """
+import os, time
+from pathlib import Path
+from python_udfs import Work, service
+
+@service("ship")
+def ship(work: Work) -> str:
+    with open("FOLDER/calls", "a") as calls:
+        calls.write(work.delivery_id + "\\n")
+    while not Path("FOLDER/go").exists():
+        time.sleep(0.05)
+    return "shipped"
+"""
+WHOLE = ["--select", "tag:transaction", "execution_state", "dispatched_documents"]
+
+
+@pytest.fixture
+def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
+    found = DbtRuns(spark, profiles_dir, tmp_path)
+    shared = {
+        "detect_duplicates": True,
+        "use_history": True,
+        "max_retry_attempts": 2,
+        "retry_interval_ms": 0,
+    }
+    found.seed(
+        "triggers",
+        [
+            {"trigger_name": "parcels", "processing_mode": "concurrent", **shared},
+            {"trigger_name": "letters", "processing_mode": "serial", **shared},
+        ],
+    )
+    condition = {"position": 1, "condition_name": "any", "service": "ship"}
+    found.seed(
+        "trigger_conditions",
+        [
+            {"trigger_name": "parcels", "document_type": "parcel", **condition},
+            {"trigger_name": "letters", "document_type": "letter", **condition},
+        ],
+    )
+    found.run("seed")
+    return found
+
+
+def land(runs: DbtRuns, document_type: str, *names: str) -> None:
+    runs.land(
+        "deliveries",
+        [
+            {
+                "delivery_id": name,
+                "received_at": NOW - timedelta(minutes=10) + timedelta(seconds=number),
+                "landed_at": NOW,
+                "transport": "RABBITMQ",
+                "document_type": document_type,
+                "guaranteed": True,
+                "uuid": name.removesuffix("-again"),
+                "document": f"document of {name}",
+            }
+            for number, name in enumerate(names)
+        ],
+    )
+    runs.run("run", *WHOLE)
+
+
+def told(runs: DbtRuns) -> Counter[tuple[str, int, str]]:
+    return Counter(
+        runs.rows("select delivery_id, attempt, event from {landing}.trigger_executions")
+    )
+
+
+def worker_of(runs: DbtRuns, service: Callable[[Work], Any], **options: Any) -> Worker:
+    engine = SparkEngine(runs.spark)
+    executions = Executions(engine, f"{runs.landing}.trigger_executions")
+    return Worker(
+        engine,
+        runs.schema,
+        executions,
+        {"ship": service},
+        Work,
+        TransientError,
+        poll_seconds=0.1,
+        say=lambda _: None,
+        **options,
+    )
+
+
+def test_a_worker_goes_through_a_queue_in_order_and_tries_again(runs: DbtRuns) -> None:
+    land(runs, "letter", "l1", "l2", "l3", "l4")
+    calls: list[Work] = []
+
+    def ship(work: Work) -> str | None:
+        calls.append(work)
+        if work.delivery_id == "l1" and work.attempt < 3:
+            raise TransientError("the van is late")
+        if work.delivery_id == "l2":
+            raise ValueError("no such street")
+        if work.delivery_id == "l3":
+            raise TransientError("the van is late")
+        return "shipped"
+
+    worker_of(runs, ship, concurrency=3).run(once=True)
+    attempts = [("l1", 1), ("l1", 2), ("l1", 3), ("l2", 1), ("l3", 1), ("l3", 2), ("l3", 3)]
+    assert [(work.delivery_id, work.attempt) for work in calls] == [*attempts, ("l4", 1)]
+    first = calls[0]
+    assert first == Work(
+        delivery_id="l1",
+        trigger_name="letters",
+        service="ship",
+        attempt=1,
+        document_type="letter",
+        document_key="l1",
+        document="document of l1",
+        transport="RABBITMQ",
+        errors_to=None,
+        received_at=NOW - timedelta(minutes=10),
+    )
+    runs.run("run", *WHOLE)
+    assert sorted(
+        runs.rows(
+            "select delivery_id, event, message from {schema}.journal_entries order by delivery_id"
+        )
+    ) == [
+        ("l1", "SUCCESS", "shipped"),
+        ("l2", "ERROR", "the service has ended in error: ValueError: no such street"),
+        (
+            "l3",
+            "RETRIES_EXHAUSTED",
+            "the service has failed 3 times: TransientError: the van is late",
+        ),
+        ("l4", "SUCCESS", "shipped"),
+    ]
+    # its branches are gone
+    branches = runs.rows("select name from {landing}.trigger_executions.refs where type = 'BRANCH'")
+    assert branches == [("main",)]
+
+
+def test_a_long_call_says_that_it_is_still_at_work(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    land(runs, "parcel", "p1")
+    # as a trigger with an execution timeout of a moment would have it
+    monkeypatch.setattr("dbt_exactly_once.worker.HEARTBEATS", 10_000_000)
+    beats = threading.Event()
+
+    def ship(_: Work) -> None:
+        assert beats.wait(120)
+
+    worker = worker_of(runs, ship)
+    tell = Worker._say_still_at_work
+
+    def counted(self: Worker) -> None:
+        tell(self)
+        if told(runs)["p1", 1, "STARTED"] >= 3:
+            beats.set()
+
+    monkeypatch.setattr(Worker, "_say_still_at_work", counted)
+    worker.run(once=True)
+    assert told(runs)["p1", 1, "STARTED"] >= 3
+    assert told(runs)["p1", 1, "SUCCESS"] == 1
+
+
+def test_what_cannot_be_worked_for_is_told_in_one_line(
+    runs: DbtRuns, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["--project-dir", str(runs.folder), "--profiles-dir", str(runs.folder)]
+    assert main(["worker", *place]) == 1
+    assert "no module of python_udfs registers a service" in capsys.readouterr().err
+    runs.add_udfs("shipping", SERVICE)
+    assert main(["worker", *place, "--service", "sail"]) == 1
+    assert "registers the service sail; known are ship" in capsys.readouterr().err
+    assert main(["worker", *place]) == 1
+    assert f"{runs.schema}.dispatched_documents is not there" in capsys.readouterr().err
+
+
+# ---- processes
+
+
+def start(runs: DbtRuns, *options: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "dbt_exactly_once.cli", "worker", "--poll", "0.5"),
+            *("--project-dir", str(runs.folder), "--profiles-dir", str(runs.folder)),
+            *options,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def calls(runs: DbtRuns) -> list[str]:
+    file = runs.folder / "calls"
+    return sorted(file.read_text().split()) if file.exists() else []
+
+
+def wait_for(found: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    while not found():
+        if process.poll() is not None:
+            pytest.fail(f"the worker has ended: {process.communicate()[0]}")
+        time.sleep(0.1)
+
+
+def test_two_workers_process_each_document_once(runs: DbtRuns) -> None:
+    runs.add_udfs("shipping", SERVICE)
+    names = [f"p{number}" for number in range(8)]
+    land(runs, "parcel", *names)
+    workers = [start(runs, "--once", "--concurrency", "2") for _ in range(2)]
+    # both look at the same documents
+    wait_for(lambda: len(calls(runs)) >= 2, workers[0])
+    (runs.folder / "go").touch()
+    for worker in workers:
+        output, _ = worker.communicate()
+        assert worker.returncode == 0, output
+    assert calls(runs) == names
+    assert told(runs) == Counter(
+        (name, 1, event) for name in names for event in ("STARTED", "SUCCESS")
+    )
+
+
+def test_a_stopped_worker_leaves_no_doubt_and_a_killed_one_just_its_own(runs: DbtRuns) -> None:
+    runs.add_udfs("shipping", SERVICE)
+    land(runs, "parcel", "p1", "p2", "p3")
+
+    stopped = start(runs, "--concurrency", "2")
+    wait_for(lambda: calls(runs) == ["p1", "p2"], stopped)
+    stopped.send_signal(signal.SIGTERM)
+    (runs.folder / "go").touch()
+    output, _ = stopped.communicate()
+    assert stopped.returncode == 0, output
+    assert "2 SUCCESS" in output
+    assert calls(runs) == ["p1", "p2"]
+
+    (runs.folder / "go").unlink()
+    killed = start(runs)
+    wait_for(lambda: calls(runs) == ["p1", "p2", "p3"], killed)
+    killed.kill()
+    killed.communicate()
+    assert told(runs)["p3", 1, "STARTED"] == 1
+    assert ("p3", 1, "SUCCESS") not in told(runs)
+
+    land(runs, "parcel", "p1-again", "p2-again")
+    late = datetime.now(timezone.utc) + timedelta(hours=2)
+    runs.run("run", *WHOLE, clock=late)
+    entries = runs.rows("select delivery_id, processing_status from {schema}.document_history")
+    assert sorted(entries) == [
+        ("p1", "completed"),
+        ("p1", "processing"),
+        ("p2", "completed"),
+        ("p2", "processing"),
+        ("p3", "processing"),
+    ]
+    statuses = dict(runs.rows("select delivery_id, status from {schema}.document_status"))
+    assert statuses == {
+        "p1": "NEW",
+        "p2": "NEW",
+        "p3": "NEW",
+        "p1-again": "DUPLICATE",
+        "p2-again": "DUPLICATE",
+        "p3/recovery-1": "IN_DOUBT",
+    }
