@@ -519,6 +519,10 @@ VIOLATIONS: dict[str, dict[str, tuple[str, Change]]] = {
         "fewer than its run has recorded": ("document_status", without(of("first"))),
         "a run is forgotten": ("published_runs", without("run_number = 1")),
     },
+    "every_landed_delivery_is_decided_or_explained": {
+        "unrouted and not told": ("journal_entries", without("delivery_id = 'unrouted'")),
+        "rejected and not kept": ("rejected_deliveries", without("delivery_id = 'rejected'")),
+    },
     "published_runs_are_numbered_without_a_gap": {
         "two of one number": ("published_runs", with_values("true", run_number="1")),
         "a number is missing": ("published_runs", without("run_number = 1")),

@@ -1,0 +1,38 @@
+-- What the last published run or one before it has consumed is decided, waits, was left out with a
+-- journal entry, or was rejected: nothing that landed is lost.
+{%- set consumed = run_query(
+    "select landed_snapshots['deliveries'] from " ~ ref('published_runs')
+    ~ ' order by run_number desc limit 1'
+).rows if execute and flags.WHICH in ['build', 'test'] else [] %}
+with
+
+landed as (
+
+    select delivery_id
+    from {{ source('landing', 'deliveries') }}
+    {{ 'version as of ' ~ consumed[0][0] if consumed and consumed[0][0] else 'where false' }}
+
+),
+
+explained as (
+
+    select {{ landed_delivery_id('delivery_id') }} as delivery_id
+    from {{ ref('document_status') }}
+    union all
+    select landed_delivery_id as delivery_id
+    from {{ ref('waiting_deliveries') }}
+    union all
+    select delivery_id
+    from {{ ref('journal_entries') }}
+    where event in ('UNROUTED', 'UNKNOWN_DESTINATION', 'NOT_TAKEN')
+    union all
+    select delivery_id
+    from {{ ref('rejected_deliveries') }}
+
+)
+
+select landed.delivery_id
+from landed
+left anti join explained on landed.delivery_id = explained.delivery_id
+-- a row without an id is rejected by its place in its file
+where landed.delivery_id is not null
