@@ -710,7 +710,8 @@ def _svg(
     style = {
         "svg.fonttype": "none",
         "svg.hashsalt": name,
-        "font.size": 11,
+        # a narrow chart is shown smaller than it is drawn
+        "font.size": 13 if size[0] == NARROW else 11,
         "text.color": COLOURS["ink"],
         "axes.labelcolor": COLOURS["ink"],
         "axes.edgecolor": COLOURS["line"],

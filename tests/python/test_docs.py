@@ -47,12 +47,11 @@ def test_the_catalog_has_every_table_and_view_with_its_columns(
         else:
             assert shown[name].columns, f"{name} is shown without columns"
 
+    overview = manifest.docs["doc.exactly_once.__overview__"].block_contents
     for picture in PICTURES.glob("*.svg"):
-        assert (tmp_path / "assets" / picture.name).is_file()
-        assert (
-            f"(assets/{picture.name})"
-            in manifest.docs["doc.exactly_once.__overview__"].block_contents
-        )
+        place = picture.relative_to(PROJECT_FOLDER)
+        assert (tmp_path / place).is_file()
+        assert f"({place})" in overview
 
 
 def test_everything_is_described(runs: DbtRuns) -> None:
@@ -71,6 +70,15 @@ def test_everything_is_described(runs: DbtRuns) -> None:
         if not described.description.strip()
     ]
     assert not bare
+
+
+def test_the_lineage_shows_the_stages_by_colour(runs: DbtRuns) -> None:
+    colours: dict[str, set[str | None]] = {}
+    for node in runs._parsed().nodes.values():
+        if node.resource_type == "model":
+            colours.setdefault(node.fqn[1], set()).add(node.docs.node_color)
+    assert sorted(colours) == ["detect", "execute", "receive", "record", "report"]
+    assert len({colour for found in colours.values() for colour in found} - {None}) == 5
 
 
 def test_the_words_have_one_place() -> None:
