@@ -88,15 +88,17 @@ button {
         display: grid; grid-template-columns: 1fr 1fr; gap: 0 1rem; padding: 0.4rem 0;
         border-bottom: 2px solid var(--line);
     }
-    td, td.number {
-        grid-column: 1 / -1; display: flex; justify-content: space-between; gap: 0.8rem;
-        border: 0; padding: 0.12rem 0; text-align: left; white-space: normal;
+    td {
+        grid-column: 1 / -1; display: block; border: 0; padding: 0.12rem 0;
         overflow-wrap: anywhere;
     }
-    td.number { grid-column: auto; }
+    td::before { content: attr(data-label) ' '; color: var(--quiet); font-size: 0.85em; }
+    td.number {
+        grid-column: auto; display: flex; justify-content: space-between; gap: 0.5rem;
+        overflow-wrap: break-word;
+    }
     td:first-child { font-weight: 600; }
     td:first-child:not(.number)::before { content: none; }
-    td::before { content: attr(data-label); color: var(--quiet); flex: none; max-width: 60%; }
 }
 @media print { details { display: none; } section { break-inside: avoid; } }
 """
