@@ -1,10 +1,11 @@
 # make demo   lands the demo feed, decides it, and shows what was decided
 # make test   lints and runs every test
+# make torture  kills runs in every way and place, and counts what is lost or doubled (an hour)
 # make docs   writes the pages anew that are made from seeds
 # make clean  takes everything away again that make has made here
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint lint-python lint-sql docs clean java
+.PHONY: help setup demo test torture lint lint-python lint-sql docs clean java
 SHELL := /bin/bash
 
 VENV := .venv
@@ -60,6 +61,9 @@ demo: setup
 test: lint
 	@echo "-- pytest"
 	@$(BIN)/python -m pytest -n 2 --dist loadfile
+
+torture: setup
+	@$(BIN)/python tests/python/torture.py --boundaries
 
 lint: lint-python lint-sql
 

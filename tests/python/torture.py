@@ -1,12 +1,13 @@
 """Kills the project in every way and place, and counts what is lost, doubled or different.
 
-    python tests/python/torture.py [--kills 60] [--pairs 15] [--boundaries] [--seed 1]
+    python tests/python/torture.py [--kills 60] [--pairs 15] [--takeovers 4] [--boundaries]
 
 Real `dbt build`, `exactly-once land` and `dbt seed` processes work on a lake of their own and are
 ended with SIGKILL: at random moments, and right after a change of a table that they make (the
 catalog's SQLite file and the tables' metadata are watched from outside, the product has no switches
 for it). What was killed is started again until the queue is empty, then every decision is compared
-with that of a lake where nobody was killed. At last, pairs of runs start at the same moment: one
+with that of a lake where nobody was killed. Runs are also put to sleep until another has taken
+over, and woken: they must publish nothing. At last, pairs of runs start at the same moment: one
 publishes, the other explains.
 """
 
@@ -102,6 +103,7 @@ class Watch:
         return f"branch writes: {name}"
 
 
+LEDGERS = {path.stem for path in (PROJECT_FOLDER / "models" / "record").glob("*.sql")}
 SEEDS = {path.stem for path in (PROJECT_FOLDER / "seeds").glob("*.csv")}
 LANDED = {"deliveries", "trigger_executions", "resubmissions", "trigger_commands"} | {
     "delivery_holds",
@@ -200,6 +202,8 @@ class Score:
     lost: int = 0
     doubled: int = 0
     different: int = 0
+    takeovers: int = 0
+    takeovers_wrong: list[str] = field(default_factory=list)
     pairs: int = 0
     pairs_wrong: list[str] = field(default_factory=list)
 
@@ -210,6 +214,8 @@ class Score:
             f"boundaries killed at: {len(self.boundaries)}",
             f"deliveries {self.deliveries}: lost {self.lost}, doubled {self.doubled}, "
             f"different {self.different}",
+            f"takeovers from a sleeping run {self.takeovers}, wrong {len(self.takeovers_wrong)}",
+            *self.takeovers_wrong,
             f"pairs of runs {self.pairs}, wrong {len(self.pairs_wrong)}",
             *self.pairs_wrong,
         ]
@@ -321,6 +327,7 @@ def torture(
     *,
     kills: int,
     pairs: int,
+    takeovers: int,
     boundaries: bool,
     seed: int,
     pieces: int = 4,
@@ -346,6 +353,8 @@ def torture(
             say(f"{score.kills} kills")
         lake.finish(*SEED)
         lake.finish(*LAND, str(piece))
+        if number < takeovers:
+            wake_after_takeover(lake, chance.randint(2, 30), score)
         lake.finish(*DECIDE)
         score.runs += 1
     compare(lake, wanted, score)
@@ -359,7 +368,7 @@ def _plan(
     chance: random.Random, kills: int, boundaries: bool
 ) -> Iterator[tuple[tuple[str, ...], int | float]]:
     """Which command is killed, and when: after a change of a number, or after some seconds."""
-    commands = [DECIDE] * 6 + [LAND, SEED]
+    commands = [DECIDE] * 6 + [LAND, SEED, UPKEEP]
     if boundaries:
         for number in range(1, 60):
             yield DECIDE, number
@@ -388,6 +397,36 @@ def start_two(lake: Lake, score: Score) -> None:
         score.pairs_wrong.append(f"pair {score.pairs}: {codes}, {said[-300:]}")
 
 
+def wake_after_takeover(lake: Lake, change: int, score: Score) -> None:
+    """A run sleeps past its time-out while another takes over; woken, it publishes nothing."""
+    sleeper = lake.start(*DECIDE)
+    watch = Watch(lake.lake)
+    seen = 0
+    while sleeper.poll() is None and seen < change:
+        seen += len(watch.changes())
+        time.sleep(0.002)
+    os.killpg(sleeper.pid, signal.SIGSTOP)
+    try:
+        lake.finish(*DECIDE, run_timeout=0)
+        published = _mains(lake)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(sleeper.pid, signal.SIGCONT)
+    code = sleeper.wait()
+    score.runs += 2
+    score.takeovers += 1
+    if code == 0 or _mains(lake) != published:
+        score.takeovers_wrong.append(f"woken after change {change}: exit {code}")
+
+
+def _mains(lake: Lake) -> dict[str, int | None]:
+    """Where main of each table stands."""
+    locations = Watch(lake.lake)._seen
+    return {
+        name: _refs(location).get("main") for name, location in locations.items() if name in LEDGERS
+    }
+
+
 def write_csv(score: Score, path: Path) -> None:
     """Kills by boundary, for the docs."""
     with path.open("w", newline="") as file:
@@ -400,6 +439,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--pairs", type=int, default=15)
+    parser.add_argument("--takeovers", type=int, default=4, help="at most one for each landing")
     parser.add_argument("--boundaries", action="store_true", help="also one kill at every change")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--csv", type=Path, help="write the kills by boundary there")
@@ -409,13 +449,15 @@ def main() -> int:
             Path(folder),
             kills=arguments.kills,
             pairs=arguments.pairs,
+            takeovers=arguments.takeovers,
             boundaries=arguments.boundaries,
             seed=arguments.seed,
         )
     print("\n".join(score.lines()))
     if arguments.csv:
         write_csv(score, arguments.csv)
-    return int(bool(score.lost or score.doubled or score.different or score.pairs_wrong))
+    wrong = [score.lost, score.doubled, score.different, *score.pairs_wrong, *score.takeovers_wrong]
+    return int(any(wrong))
 
 
 if __name__ == "__main__":
