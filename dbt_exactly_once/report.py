@@ -105,8 +105,10 @@ def _things_to_do(page: Page) -> str:
         """
         select kind, trigger_name, documents, what, what_to_do, rows_behind
         from {schema}.things_to_do
-        order by kind, trigger_name
+        order by documents desc, kind, trigger_name
+        limit {most}
         """,
+        most=str(MOST_TRIGGERS),
     )
     if not found.rows:
         body = '<p class="good">Nothing to do.</p>'
@@ -295,7 +297,7 @@ def _doubts(page: Page) -> str:
             ("not_looked_at", "not looked at"),
             ("rows_behind", "rows"),
         ],
-        texts={"age": lambda text: text.replace("a week or more", "a week") + " ago"},
+        texts={"age": lambda text: f"{text} ago"},
     )
     return _section("In doubt, by cause and age", body, found)
 
@@ -639,7 +641,7 @@ def _table(
         value = answer.rows[place][column]
         label = f' data-label="{escape(title)}"'
         if column == "rows_behind":
-            return f"<td{label}>{_rows(answer, place)}</td>"
+            return f"<td>{_rows(answer, place)}</td>"
         if is_number(column):
             words = (numbers or {}).get(column)
             return f'<td class="number"{label}>{_number(answer, place, column, words)}</td>'

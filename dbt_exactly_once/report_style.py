@@ -85,20 +85,23 @@ button {
     /* a row becomes a card: nothing to scroll sideways */
     thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
     tr {
-        display: grid; grid-template-columns: 1fr 1fr; gap: 0 1rem; padding: 0.4rem 0;
+        display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem;
+        padding: 0.4rem 0;
         border-bottom: 2px solid var(--line);
     }
     td {
         grid-column: 1 / -1; display: block; border: 0; padding: 0.12rem 0;
         overflow-wrap: anywhere;
     }
-    td::before { content: attr(data-label) ' '; color: var(--quiet); font-size: 0.85em; }
+    td[data-label]::before {
+        content: attr(data-label) ' '; color: var(--quiet); font-size: 0.85em; text-align: left;
+    }
     td.number {
         grid-column: auto; display: flex; justify-content: space-between; gap: 0.5rem;
-        overflow-wrap: break-word;
+        white-space: normal; overflow-wrap: break-word;
     }
     td:first-child { font-weight: 600; }
-    td:first-child:not(.number)::before { content: none; }
+    td[data-label]:first-child:not(.number)::before { content: none; }
 }
 @media print { details { display: none; } section { break-inside: avoid; } }
 """

@@ -106,7 +106,8 @@ waiting_with_key as (
             as document_key,
         {{ key_source('landed.first_landed', 'landed.first_landed.transport_api') }} as key_source,
         case
-            when not landed.first_landed.counts_deliveries or undecided.redelivery_count is null
+            when
+                not landed.first_landed.counts_deliveries or undecided.redelivery_count is null
                 or undecided.redelivery_count < 0
                 then 'UNDEFINED'
             when undecided.redelivery_count <= landed.first_landed.first_delivery_count
@@ -366,15 +367,23 @@ in_words as (
         {{ history_in_words('facts') }} as history_says,
         {{ resolver_in_words('facts') }} as resolver_says,
         case
-            when status is not null then concat(
-                'rule ', rule_id, ', ', {{ time_in_words('decided_at') }}, ', run ', run_id, ': ',
-                {{ rule_in_words('facts') }}, '; decided by: ',
-                {{ decided_by_in_words('decided_by') }}
-            )
-            when rule_id is not null then concat(
-                'not decided: by rule ', rule_id, ' it has suspended the trigger: ',
-                {{ rule_in_words('facts') }}
-            )
+            when status is not null
+                then concat(
+                    'rule ',
+                    rule_id,
+                    ', ',
+                    {{ time_in_words('decided_at') }},
+                    ', run ',
+                    run_id,
+                    ': ',
+                    {{ rule_in_words('facts') }}, '; decided by: ',
+                    {{ decided_by_in_words('decided_by') }}
+                )
+            when rule_id is not null
+                then concat(
+                    'not decided: by rule ', rule_id, ' it has suspended the trigger: ',
+                    {{ rule_in_words('facts') }}
+                )
             else 'not decided yet'
         end as decision,
         {{ afterwards_in_words('facts') }} as afterwards,

@@ -33,8 +33,9 @@ copies as (
         received.trigger_name,
         settings.history_time_to_live_ms,
         cast(
-            floor(timestampdiff(microsecond, received.first_received_at, received.received_at) / 1000)
-            + 1 as bigint
+            floor(
+                timestampdiff(microsecond, received.first_received_at, received.received_at) / 1000
+            ) + 1 as bigint
         ) as window_ms
     from received
     inner join settings on received.trigger_name = settings.trigger_name
@@ -48,8 +49,8 @@ counted as (
         trigger_name,
         count(*) as copies,
         count_if(window_ms <= history_time_to_live_ms) as copies_in_time,
-        cast(percentile_disc(0.99) within group (order by window_ms) as bigint) as window_99_ms,
-        cast(percentile_disc(0.999) within group (order by window_ms) as bigint) as window_99_9_ms,
+        cast(percentile_disc(0.99) within group(order by window_ms) as bigint) as window_99_ms,
+        cast(percentile_disc(0.999) within group(order by window_ms) as bigint) as window_99_9_ms,
         max(window_ms) as window_100_ms
     from copies
     group by trigger_name

@@ -26,16 +26,16 @@ final as (
         runs.run_id,
 
         -- deliveries, once per trigger
-        taken,
-        decided,
-        waiting,
-        unrouted,
-        rejected,
+        runs.taken,
+        runs.decided,
+        runs.waiting,
+        runs.unrouted,
+        runs.rejected,
 
         -- decided, by status
         {% for status in statuses -%}
             aggregate(
-                filter(decided_by_trigger, d -> d.status = '{{ status }}'),
+                filter(runs.decided_by_trigger, d -> d.status = '{{ status }}'),
                 cast(0 as bigint),
                 (total, d) -> total + d.documents
             ) as {{ 'decided_' ~ status | lower }},
@@ -44,11 +44,11 @@ final as (
         coalesce(removals.entries_removed, 0) as entries_removed,
 
         -- times
-        started_at,
-        published_at,
-        timestampdiff(second, started_at, published_at) as seconds_to_publication,
-        event_time,
-        history_removed_before
+        runs.started_at,
+        runs.published_at,
+        timestampdiff(second, runs.started_at, runs.published_at) as seconds_to_publication,
+        runs.event_time,
+        runs.history_removed_before
     from runs
     left join removals on runs.run_id = removals.run_id
 

@@ -99,7 +99,8 @@ same_id as (
         trigger_name,
         sum(discarded) as documents,
         'duplicates discarded under an id that came with different payloads' as what,
-        'ask their sender for ids that differ; resubmission takes documents in doubt only' as what_to_do,
+        'ask their sender for ids that differ; only what is in doubt can be resubmitted'
+            as what_to_do,
         concat(
             'select * from {{ ref("keys_with_several_payloads") }} where discarded > 0 ',
             'and trigger_name = \'', replace(trigger_name, '\'', '\\\''), '\''

@@ -312,7 +312,9 @@ LEGIBILITY = """
         const scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
         size = Math.min(size, parseFloat(style.fontSize) * scale);
     }
-    return {contrast, size, wide: document.documentElement.scrollWidth > innerWidth};
+    const wide = [document.documentElement, ...document.querySelectorAll('.scroll')]
+        .some((e) => e.scrollWidth > e.clientWidth);
+    return {contrast, size, wide};
 }
 """
 
