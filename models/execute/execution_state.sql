@@ -160,11 +160,12 @@ final as (
                 )
             when 'STARTED' then 'its service is at work'
             when 'DISABLED' then 'its trigger is disabled'
-            when 'SUSPENDED' then if(
-                is_suspended,
-                concat('its trigger is suspended: ', suspended_cause),
-                'its trigger has used up its retries; the next run suspends it'
-            )
+            when 'SUSPENDED'
+                then if(
+                    is_suspended,
+                    concat('its trigger is suspended: ', suspended_cause),
+                    'its trigger has used up its retries; the next run suspends it'
+                )
             when 'BEHIND'
                 then concat('its trigger is serial and finishes ', delivery_before, ' first')
             when 'RETRY' then 'an attempt has failed; it is repeated at retry_at'

@@ -1,20 +1,22 @@
 with
 
 -- what becomes of a rejected landing is known since the run began: it has landed again
+{% set landed_again = adapter.exactly_once.run.landed_again
+    if execute and adapter.exactly_once.run and model.resource_type != 'unit_test' else [] -%}
 landings as (
 
-    {% set landed_again = adapter.exactly_once.run.landed_again
-        if execute and adapter.exactly_once.run and model.resource_type != 'unit_test' else [] -%}
-    select * from values
-        {% for became in landed_again -%}
-            (
-                {{ sql_text(became.resubmission_id) }},
-                {{ sql_text(became.delivery_id) }},
-                {{ sql_text(became.refused_for) }}
-            ),
-        {% endfor -%}
-        (cast(null as string), cast(null as string), cast(null as string))
-        as became (resubmission_id, delivery_id, refused_for)
+    {% for became in landed_again -%}
+        select
+            {{ sql_text(became.resubmission_id) }} as resubmission_id,
+            {{ sql_text(became.delivery_id) }} as delivery_id,
+            {{ sql_text(became.refused_for) }} as refused_for
+        union all
+    {% endfor -%}
+    select
+        cast(null as string) as resubmission_id,
+        cast(null as string) as delivery_id,
+        cast(null as string) as refused_for
+    where false
 
 ),
 

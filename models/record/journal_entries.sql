@@ -135,7 +135,7 @@ resubmissions as (
                 when 'RESUBMITTED' then 'it was resubmitted before'
                 when 'LANDED' then 'it repeats a delivery that has landed'
                 when 'UNREADABLE'
-                    then 'its row cannot be read: give the corrected row, a JSON object, as document'
+                    then 'its row cannot be read: give the corrected row as document, in JSON'
                 else concat('only a document in doubt can be resubmitted, this is ', refused_for)
             end
         ) as message

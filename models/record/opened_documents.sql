@@ -23,14 +23,12 @@ settings as (
 
 ),
 
+{% set landed = landed_before('trigger_executions', until='landed')
+    if remembered else ref('stg_trigger_executions') -%}
 executions as (
 
     select executions.*
-    from {% if remembered -%}
-        {{ landed_before('trigger_executions', until='landed') }} as executions
-    {%- else -%}
-        {{ ref('stg_trigger_executions') }} as executions
-    {%- endif %}
+    from (select * from {{ landed }}) as executions
     left semi join opened
         on
             executions.delivery_id = opened.delivery_id
