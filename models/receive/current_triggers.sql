@@ -62,6 +62,19 @@ last_events as (
 
 ),
 
+-- a trigger that the seed no longer has, given up by its operator, once nothing of it is left
+retired as (
+
+    select distinct commands.trigger_name
+    from {{ ref('stg_trigger_commands') }} as commands
+    left anti join {{ last_published('waiting_deliveries') }} as waiting
+        on commands.trigger_name = waiting.trigger_name
+    left anti join {{ last_published('open_documents') }} as open_documents
+        on commands.trigger_name = open_documents.trigger_name
+    where commands.command = 'RETIRE'
+
+),
+
 resumed_by_monitor as (
 
     select explode(cast(array(
@@ -75,6 +88,7 @@ known as (
     select
         settings.*,
         states.trigger_name is null as is_first_seen,
+        not settings.is_in_seed and retired.trigger_name is not null as is_retired,
         states.history_removed_until,
         coalesce(states.took_documents, false) as took_documents,
         states.known_since_run_id,
@@ -105,6 +119,7 @@ known as (
     left join states on settings.trigger_name = states.trigger_name
     left join last_events on settings.trigger_name = last_events.trigger_name
     left join resumed_by_monitor on settings.trigger_name = resumed_by_monitor.trigger_name
+    left join retired on settings.trigger_name = retired.trigger_name
 
 ),
 

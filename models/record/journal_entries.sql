@@ -169,6 +169,20 @@ triggers_changed as (
 
 ),
 
+retired as (
+
+    select
+        'RETIRED' as event,
+        cast(null as string) as delivery_id,
+        trigger_name,
+        cast(null as string) as document_type,
+        cast(null as string) as reference_id,
+        'the trigger is no longer known' as message
+    from {{ ref('current_triggers') }}
+    where is_retired
+
+),
+
 -- of history that this run's publication removes
 removals as (
 
@@ -194,6 +208,8 @@ final as (
     select * from resubmissions
     union all
     select * from triggers_changed
+    union all
+    select * from retired
     union all
     select * from removals
     {% if has_strays -%}

@@ -66,6 +66,7 @@ final as (
     from current_triggers
     left join suspending on current_triggers.trigger_name = suspending.trigger_name
     left join removal on current_triggers.trigger_name = removal.trigger_name
+    where not current_triggers.is_retired
 
 )
 

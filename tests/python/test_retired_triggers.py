@@ -1,0 +1,63 @@
+"""A trigger that the seed no longer has is shown until its operator gives it up."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from dbt_runs import DbtRuns, failures
+from pyspark.sql import SparkSession
+from reference_model import Delivery
+
+NOON = datetime(2024, 3, 1, 12, 0, tzinfo=timezone.utc)
+
+
+@pytest.fixture
+def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
+    return DbtRuns(spark, profiles_dir, tmp_path)
+
+
+def configure(runs: DbtRuns, *names: str) -> None:
+    condition = {"position": 1, "condition_name": "all", "document_type": "orders:placed"}
+    runs.seed("triggers", [{"trigger_name": name, "enabled": name != "off"} for name in names])
+    runs.seed("trigger_conditions", [{"trigger_name": name, **condition} for name in names])
+    runs.run("seed")
+
+
+def retire(runs: DbtRuns, name: str) -> list[str]:
+    result = runs.dbt(
+        "run-operation",
+        operation="retire_trigger",
+        arguments_of_operation={"trigger_name": name, "by": "me"},
+    )
+    return failures(result)
+
+
+def known(runs: DbtRuns) -> list[str]:
+    return [
+        row[0] for row in runs.rows("select trigger_name from {schema}.trigger_states order by 1")
+    ]
+
+
+def test_a_trigger_is_known_until_it_is_retired_with_nothing_left(runs: DbtRuns) -> None:
+    configure(runs, "kept", "gone", "off")
+    landed = Delivery("d1", NOON, landed_at=NOON, document_type="orders:placed", uuid="u1")
+    runs.land("deliveries", [landed])
+    runs.decide(clock=NOON + timedelta(minutes=1))
+    (told,) = retire(runs, "gone")
+    assert "gone stands in seeds/triggers.csv: take it out there first" in told
+
+    configure(runs, "kept")
+    runs.decide(clock=NOON + timedelta(minutes=2))
+    assert known(runs) == ["gone", "kept", "off"]
+    (told,) = retire(runs, "off")
+    assert "1 deliveries of off wait and 0 of its documents are unfinished" in told
+    (told,) = retire(runs, "never")
+    assert "never is no trigger that a run has known" in told
+    assert retire(runs, "gone") == []
+    runs.decide(clock=NOON + timedelta(minutes=3))
+    assert known(runs) == ["kept", "off"]
+    assert runs.rows(
+        "select event, trigger_name from {schema}.journal_entries where event = 'RETIRED'"
+    ) == [("RETIRED", "gone")]
