@@ -230,4 +230,4 @@ class Upkeep:
 
 
 def _text(time: datetime) -> str:
-    return time.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    return time.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f")

@@ -48,6 +48,8 @@ class DbtRuns:
         self.schema = f"eo_{name}"
         self.landing = f"landing_{name}"
         self.folder = folder
+        # what the last command said of its errors; an operation's result does not hold them
+        self.errors: list[str] = []
         self._manifest: Manifest | None = None
         for linked in LINKED:
             if (PROJECT_FOLDER / linked).exists():
@@ -121,8 +123,9 @@ class DbtRuns:
         if operation:
             arguments += (operation, "--args", json.dumps(dict(arguments_of_operation or {})))
         more = ["--vars", json.dumps(dict(variables))] if variables else []
+        self.errors = []
         with _clock_at(clock):
-            return dbtRunner(manifest=self._parsed()).invoke(
+            return dbtRunner(manifest=self._parsed(), callbacks=[self._hear]).invoke(
                 [
                     *arguments,
                     *more,
@@ -133,6 +136,10 @@ class DbtRuns:
                     *(["--quiet"] if quiet else []),
                 ]
             )
+
+    def _hear(self, event: Any) -> None:
+        if event.info.level == "error":
+            self.errors.append(event.info.msg)
 
     def _parsed(self) -> Manifest:
         """The project as dbt has parsed it; parsing takes longer than many a run."""
