@@ -58,7 +58,8 @@ documents_in_execution as (
 
 ),
 
--- an unfinished document stays known whatever became of its entries
+-- an unfinished document stays known whatever became of its entries; one that comes back as a
+-- recovery is no longer unfinished
 entries_of_documents as (
 
     select
@@ -67,11 +68,7 @@ entries_of_documents as (
         key_check,
         delivery_id,
         started_at,
-        if(
-            ended_by is null or ended_by = 'INTERRUPTED',
-            {{ forever() }},
-            {{ plus_ms('expires_at', skew) }}
-        ) as live_until,
+        if(ended_by is null, {{ forever() }}, {{ plus_ms('expires_at', skew) }}) as live_until,
         false as is_completed,
         makes_copies_wait
     from documents_in_execution
