@@ -56,11 +56,14 @@ def quickened(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def find_spark() -> None:
-    """Spare Spark's scripts the Python processes by which they look for Spark and Python."""
+    """Spare Spark the Python processes by which it looks for itself and for data sources."""
     import pyspark
 
     os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
+    # what workers run
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # where Java finds no Python of this name, it asks none which data sources Python offers
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", "no-data-sources-in-python")
 
 
 # ---------------------------------------------------------------- jars
@@ -110,8 +113,8 @@ def _archive_of(parameters: dict[str, Any]) -> Path | None:
     # which garbage collector there is decides how objects lie in it
     known += re.findall(r"-XX:\+Use\w+GC", str(parameters.get(JAVA_OPTIONS, "")))
     for jar in jars:
-        stat = jar.stat()
-        known.append(f"{jar} {stat.st_size} {stat.st_mtime_ns}")
+        stat = jar.stat() if jar.exists() else None
+        known.append(f"{jar} {stat and (stat.st_size, stat.st_mtime_ns)}")
     return FOLDER / f"classes-{_digest(known)}.jsa"
 
 

@@ -12,6 +12,7 @@ id: of two that try, or of one that wakes up late, the second finds the name tak
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 import time
@@ -19,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 from dbt.flags import get_flags
@@ -54,6 +56,7 @@ class Table:
     schema: str
     columns: tuple[tuple[str, str, str], ...] = ()
     partitioned_by: str = ""
+    sorted_by: str = ""
     wap: bool = False
 
     @property
@@ -131,6 +134,7 @@ class Transactions:
         self._transaction: frozenset[str] = frozenset()
         self._scratch: dict[str, Table] = {}
         self._upkeep = Upkeep(self, engine)
+        self._code: tuple[Path, str] | None = None
         self.run: Run | None = None
 
     @classmethod
@@ -206,6 +210,7 @@ class Transactions:
                 node["schema"],
                 _columns(node),
                 node["config"].get("partitioned_by") or "",
+                node["config"].get("sorted_by") or "",
                 wap=True,
             )
             for node in ledgers
@@ -248,6 +253,11 @@ class Transactions:
         for name in missing:
             table = self._ledgers[name]
             self._engine.rows(table.ddl())
+            if table.sorted_by:
+                self._engine.rows(
+                    f"alter table {table.relation} write distributed by partition "
+                    f"locally ordered by {table.sorted_by}"
+                )
             # a table without a snapshot has no main that a branch could start from
             names = ", ".join(column for column, _, _ in table.columns)
             self._engine.rows(
@@ -598,6 +608,17 @@ class Transactions:
     def property(self, relation: str, key: str) -> str | None:
         """A property of a table, None where either does not exist."""
         return (self._engine.properties(relation) or {}).get(key)
+
+    def code_version(self) -> str:
+        """A checksum of the project's code; what was made of the same code has the same columns."""
+        folder = Path(get_flags().PROJECT_DIR)
+        if self._code is None or self._code[0] != folder:
+            digest = hashlib.sha256((folder / "dbt_project.yml").read_bytes())
+            for place in ("macros", "models"):
+                for path in sorted((folder / place).rglob("*.*")):
+                    digest.update(path.read_bytes() if path.is_file() else b"")
+            self._code = (folder, digest.hexdigest())
+        return self._code[1]
 
     def filter_sql(self, text: str, document: str = "document") -> str:
         """See dbt_exactly_once.filters.filter_sql."""

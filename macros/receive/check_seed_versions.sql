@@ -12,11 +12,17 @@
                 ~ seed.original_file_path ~ ': run `dbt seed`'
             ) -%}
         {%- endif -%}
-        {%- if run_query('select 1 from ' ~ relation ~ ' limit 1').rows | length == 0 -%}
-            {%- do exceptions.raise_compiler_error(
-                'exactly_once: seed ' ~ seed.name ~ ' is empty: fill ' ~ seed.original_file_path
-                ~ ' and run `dbt seed`'
-            ) -%}
-        {%- endif -%}
+    {%- endfor -%}
+    {%- set queries = [] -%}
+    {%- for seed in seeds -%}
+        {%- do queries.append(
+            "select '" ~ seed.name ~ "', '" ~ seed.original_file_path ~ "', count(*) from "
+            ~ seed.schema ~ '.' ~ seed.alias
+        ) -%}
+    {%- endfor -%}
+    {%- for row in run_query(queries | join('\nunion all\n')).rows if row[2] == 0 -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: seed ' ~ row[0] ~ ' is empty: fill ' ~ row[1] ~ ' and run `dbt seed`'
+        ) -%}
     {%- endfor -%}
 {% endmacro %}

@@ -1,4 +1,10 @@
-{{ config(materialized='ledger', partitioned_by=var('history_partition') ~ '(expires_at)') }}
+{{
+    config(
+        materialized='ledger',
+        partitioned_by=var('history_partition') ~ '(expires_at)',
+        sorted_by='key_hash',
+    )
+}}
 with
 
 started as (

@@ -1,0 +1,196 @@
+"""A lake of a given size for benchmarks: history that is live and expired, and what rivals keep.
+
+Made once per size. The same documents stand in document_history, two entries each as runs write
+them, and one row each in `rivals.processed`, a table as people write it who keep a row per
+document.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from dbt.cli.main import dbtRunner
+from pyspark.sql import SparkSession
+
+from dbt_exactly_once.session import find_project, open_session, read_credentials
+
+PROJECT = Path(__file__).parents[1]
+TRIGGER = "orders"
+TTL_HOURS = 24
+# event time of the runs; live entries expire in the day behind it
+NOW = "2026-01-02 00:00:00"
+KEY = "concat_ws('-', substr(md5({0}), 1, 8), substr(md5({0}), 9, 4), substr(md5({0}), 13, 20))"
+HASH = (
+    "cast(conv(substring(sha2(concat(trigger_id, document_key), 256), {}, 16), 16, -10) as bigint)"
+)
+
+
+@dataclass
+class Lake:
+    """A lake in a folder of its own, with a session and a project with triggers for it."""
+
+    folder: Path
+    live: int
+    expired: int
+    spark: SparkSession
+    parsed: Any = None
+    landed: int = 0
+
+    @classmethod
+    def open(cls, place: Path, live: int, expired: int, settings: dict[str, str]) -> Lake:
+        """The lake of these sizes, made where it is not there yet."""
+        folder = place / f"{live}-{expired}"
+        made = folder / "made"
+        if not made.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_project(folder, settings)
+        credentials = read_credentials(find_project(folder), folder)
+        lake = cls(folder, live, expired, open_session(credentials))
+        if not made.exists():
+            lake._make()
+            made.touch()
+        return lake
+
+    def sql(self, text: str) -> list[tuple[Any, ...]]:
+        """The rows of a statement."""
+        return [tuple(row) for row in self.spark.sql(text).collect()]
+
+    def run(self, *command: str) -> dict[str, float]:
+        """A dbt command in this process; returns the seconds of each of its nodes."""
+        place = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
+        if self.parsed is None:
+            self.parsed = dbtRunner().invoke(["parse", *place, "--quiet"]).result
+        done = dbtRunner(manifest=self.parsed).invoke([*command, *place, "--quiet"])
+        if not done.success:
+            raise RuntimeError(f"dbt {' '.join(command)} failed: {done.exception or done.result}")
+        return {item.node.name: item.execution_time for item in done.result.results}
+
+    def land(
+        self, number: int, known: float = 0.1, second: int = 0, keys: int | None = None
+    ) -> None:
+        """Land deliveries, a part of them copies of live documents; keys: of so many documents."""
+        start, self.landed = self.landed, self.landed + number
+        batch = self.sql("select count(*) from landing.deliveries.snapshots")[0][0]
+        new = f"concat('n{batch}-', {'id' if keys is None else f'id % {keys}'})"
+        old = f"cast(pmod(xxhash64(id, {batch}), {max(self.live // 2, 1)}) as string)"
+        key = f"if(id % 1000 < {int(known * 1000)}, {old}, {new})"
+        values = {
+            "delivery_id": f"concat('b{batch}-', id)",
+            "received_at": f"timestamp '{NOW}' + make_dt_interval(0, 0, 0, {second} + id / 1e6)",
+            "landed_at": "current_timestamp()",
+            "transport": "'RABBITMQ'",
+            "document_type": "'order'",
+            "guaranteed": "true",
+            "uuid": KEY.format(key),
+            "redelivery_count": f"if(id % 1000 < {int(known * 1000)}, 1, 0)",
+            "document": f'concat(\'{{"number": \', id, \', "text": "{"x" * 300}"}}\')',
+        }
+        listed = ", ".join(values.values())
+        self.sql(
+            f"insert into landing.deliveries ({', '.join(values)}) "
+            f"select {listed} from range({start}, {start + number}, 1, 4)"
+        )
+
+    def _make(self) -> None:
+        self.run("seed")
+        # makes the landed tables
+        self.run("run")
+        self.land(1)
+        self.run("run")
+        self._fill("live", self.live // 2, 0)
+        self._fill("expired", self.expired // 2, TTL_HOURS)
+        history = "exactly_once.document_history"
+        self.sql(f"alter table {history} create or replace tag exactly_once_upkeep")
+
+    def _fill(self, kind: str, documents: int, hours_before: int, step: int = 10_000_000) -> None:
+        """Documents in hours of the day before NOW (live) or of the days before that."""
+        self.sql("create namespace if not exists rivals")
+        self.sql(
+            "create table if not exists rivals.processed (uuid string, received_at timestamp, "
+            "delivery_id string) using iceberg partitioned by (hours(received_at))"
+        )
+        first = 0 if kind == "live" else self.live // 2
+        for start in range(first, first + documents, step):
+            end = min(start + step, first + documents)
+            # a day for each step of expired ones
+            days = hours_before // TTL_HOURS + ((start - first) // step if hours_before else 0)
+            self.sql(
+                f"""
+                create or replace temporary view documents as
+                select
+                    base64(unhex(sha1('{TRIGGER}'))) as trigger_id,
+                    '{TRIGGER}' as trigger_name,
+                    {KEY.format("cast(id as string)")} as document_key,
+                    timestamp '{NOW}' - make_dt_interval({days}, 0, 0, 1)
+                    - make_dt_interval(0, 0, 0, (id % {TTL_HOURS * 3600 - 10})) as started_at,
+                    concat('h-', id) as delivery_id,
+                    'history' as run_id
+                from range({start}, {end}, 1, 8)
+                """
+            )
+            self.sql(
+                f"""
+                insert into exactly_once.document_history (
+                    trigger_id, trigger_name, document_key, processing_status, started_at,
+                    expires_at, delivery_id, run_id, key_hash, key_check
+                )
+                select
+                    trigger_id, trigger_name, document_key, processing_status, started_at,
+                    started_at + interval {TTL_HOURS} hours, delivery_id, run_id,
+                    {HASH.format(1)}, {HASH.format(17)}
+                from documents
+                    lateral view explode(array('processing', 'completed')) as processing_status
+                """
+            )
+            self.sql(
+                "insert into rivals.processed "
+                "select document_key, started_at, delivery_id from documents"
+            )
+
+
+def _write_project(folder: Path, settings: dict[str, str]) -> None:
+    """The project with triggers for benchmarks, and a profile that leads to this lake."""
+    for name in ("models", "macros", "tests", "selectors.yml", "python_udfs"):
+        link = folder / name
+        if not link.is_symlink():
+            link.symlink_to(PROJECT / name)
+    shutil.copytree(PROJECT / "seeds", folder / "seeds", dirs_exist_ok=True)
+    project = yaml.safe_load((PROJECT / "dbt_project.yml").read_text())
+    # expired history stays, so that its cost is seen
+    project["vars"]["allowed_lateness_ms"] = 10**12
+    (folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
+    _seed(
+        folder,
+        "triggers",
+        trigger_name=TRIGGER,
+        detect_duplicates="true",
+        use_history="true",
+        history_time_to_live_ms=str(TTL_HOURS * 3_600_000),
+    )
+    _seed(
+        folder,
+        "trigger_conditions",
+        trigger_name=TRIGGER,
+        position="1",
+        condition_name="all",
+        document_type="order",
+    )
+    profile = yaml.safe_load((PROJECT / "profiles.example.yml").read_text())
+    parameters = profile["exactly_once"]["outputs"]["local"]["server_side_parameters"]
+    for name, value in parameters.items():
+        if "EXACTLY_ONCE_LAKE" in value:
+            prefix = "jdbc:sqlite:" if value.startswith("jdbc:sqlite:") else ""
+            parameters[name] = f"{prefix}{folder}/{value.rsplit('/', 1)[1]}"
+    parameters.update(settings)
+    (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
+
+
+def _seed(folder: Path, name: str, **values: str) -> None:
+    header = (PROJECT / "seeds" / f"{name}.csv").read_text().splitlines()[0]
+    row = ",".join(values.get(column, "") for column in header.split(","))
+    (folder / "seeds" / f"{name}.csv").write_text(f"{header}\n{row}\n")

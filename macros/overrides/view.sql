@@ -1,0 +1,40 @@
+{% materialization view, adapter='spark' -%}
+    {#- A view is made anew only where its SQL has changed, and its contract is checked only where
+        the project's code has: most views of a run are what the last run has made. What a view was
+        made of is kept with it. -#}
+    {%- set relation = this.incorporate(type='view') -%}
+    {%- set code = local_md5(adapter.exactly_once.code_version() ~ tojson(model.columns)) -%}
+    {%- set version = local_md5(code ~ sql) -%}
+    {%- set existing = load_cached_relation(this) -%}
+    {%- set made_of = {} -%}
+    {%- if existing is not none and existing.is_view and not should_full_refresh() -%}
+        {%- for row in run_query('show tblproperties ' ~ relation) -%}
+            {%- do made_of.update({row[0]: row[1]}) -%}
+        {%- endfor -%}
+    {%- endif -%}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {%- if made_of['made-of-sql'] == version -%}
+        {%- call noop_statement('main', 'UNCHANGED', 'UNCHANGED', '0') -%}
+            -- {{ relation }} is this view already
+        {%- endcall -%}
+    {%- else -%}
+        {%- if existing is not none and not existing.is_view -%}
+            {%- do adapter.drop_relation(existing) -%}
+        {%- endif -%}
+        {%- call statement('main') -%}
+            create or replace view {{ relation }}
+            tblproperties ('made-of-sql' = '{{ version }}', 'made-of-code' = '{{ code }}')
+            {%- if config.get('contract').enforced and made_of['made-of-code'] != code -%}
+                {{ get_assert_columns_equivalent(sql) }}
+            {%- endif %}
+            as
+            {{ sql }}
+        {%- endcall -%}
+    {%- endif -%}
+
+    {{ run_hooks(post_hooks) }}
+
+    {{ return({'relations': [relation]}) }}
+{%- endmaterialization %}

@@ -1,0 +1,97 @@
+"""Spark starts with what this machine knows of its jars and classes, or as it always does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dbt_exactly_once import startup
+
+PACKAGES = "org.example:lake:1.0"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(startup, "FOLDER", tmp_path / "share")
+    monkeypatch.delenv(startup.WRITE_ARCHIVE, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def jar(folder: Path) -> Path:
+    found = folder / "org.example_lake-1.0.jar"
+    found.write_bytes(b"jar")
+    return found
+
+
+def parameters(**more: str) -> dict[str, Any]:
+    return {"spark.master": "local[2]", startup.PACKAGES: PACKAGES, **more}
+
+
+def remember(jar: Path) -> None:
+    resolved = SimpleNamespace(conf=SimpleNamespace(get=lambda key, default: f"file://{jar}"))
+    startup.remember_jars(resolved, PACKAGES)
+
+
+def test_packages_are_resolved_until_their_jars_are_known(folder: Path) -> None:
+    assert startup.quickened(parameters())[startup.PACKAGES] == PACKAGES
+
+
+def test_known_jars_go_on_the_class_path_before_those_of_the_user(jar: Path) -> None:
+    remember(jar)
+    quick = startup.quickened(parameters(**{startup.CLASS_PATH: "/own.jar"}))
+    assert startup.PACKAGES not in quick
+    assert quick[startup.CLASS_PATH] == f"{jar}:/own.jar"
+
+
+def test_packages_whose_jar_is_gone_are_resolved_again(jar: Path) -> None:
+    remember(jar)
+    jar.unlink()
+    assert startup.quickened(parameters())[startup.PACKAGES] == PACKAGES
+
+
+def test_a_cluster_gets_its_parameters_as_they_are_written(jar: Path) -> None:
+    remember(jar)
+    written = parameters(**{"spark.master": "spark://host:7077"})
+    assert startup.quickened(written) == written
+
+
+def test_an_archive_is_used_with_the_jars_it_was_made_with_only(jar: Path) -> None:
+    remember(jar)
+    quick = startup.quickened(parameters())
+    archive = startup._archive_of(quick)
+    assert archive is not None
+    assert "SharedArchiveFile" not in quick[startup.JAVA_OPTIONS]
+
+    archive.touch()
+    quick = startup.quickened(parameters(**{startup.JAVA_OPTIONS: "-Dmine=1"}))
+    assert quick[startup.JAVA_OPTIONS] == f"-Dmine=1 -XX:SharedArchiveFile={archive}"
+
+    jar.write_bytes(b"another version")
+    assert "SharedArchiveFile" not in startup.quickened(parameters())[startup.JAVA_OPTIONS]
+
+
+def test_another_garbage_collector_has_another_archive(jar: Path) -> None:
+    remember(jar)
+    options = ["-XX:+UseSerialGC", "-XX:+UseG1GC"]
+    archives = [
+        startup._archive_of(startup.quickened(parameters(**{startup.JAVA_OPTIONS: text})))
+        for text in options
+    ]
+    assert archives[0] != archives[1]
+
+
+def test_the_run_that_writes_an_archive_uses_none(
+    jar: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(jar)
+    archive = startup._archive_of(startup.quickened(parameters()))
+    assert archive is not None
+    archive.touch()
+    monkeypatch.setenv(startup.WRITE_ARCHIVE, str(folder / "new"))
+    options = startup.quickened(parameters())[startup.JAVA_OPTIONS]
+    assert f"-XX:ArchiveClassesAtExit={folder / 'new'}" in options
+    assert "SharedArchiveFile" not in options
