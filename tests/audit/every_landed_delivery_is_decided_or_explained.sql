@@ -1,3 +1,4 @@
+-- depends_on: {{ ref('published_runs') }}
 -- What the last published run or one before it has consumed is decided, waits, was left out with a
 -- journal entry, or was rejected: nothing that landed is lost.
 {%- set consumed = run_query(
