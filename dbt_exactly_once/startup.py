@@ -161,7 +161,8 @@ def prepare(project: Project, profiles_dir: str | None, target: str | None) -> s
             return f"no archive was made: the jars of {PACKAGES} are not on this machine"
         written = archive.with_suffix(f".{os.getpid()}")
         try:
-            command = ["build", "--exclude", "resource_type:unit_test", "resource_type:seed"]
+            # what runs on a schedule, so its classes are what is worth keeping
+            command = ["build", "--selector", "hot_path"]
             _dbt(project, place, command, {WRITE_ARCHIVE: str(written)})
             if not written.exists():
                 raise ExactlyOnceError(f"Java has written no archive to {archive.parent}")
