@@ -88,6 +88,26 @@ def _parser() -> argparse.ArgumentParser:
     )
     worker.set_defaults(run=_worker)
 
+    server = commands.add_parser(
+        "thrift-server",
+        parents=[common],
+        help="serve the lake to dbt, or to readers, over Thrift",
+        description=_thrift_server.__doc__,
+    )
+    server.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
+    server.add_argument("--port", type=int, default=10000, help="default: %(default)s")
+    server.add_argument(
+        "--readers",
+        action="store_true",
+        help="a session for each connection: for BI tools and people, not for dbt",
+    )
+    server.add_argument(
+        "--without-authentication",
+        action="store_true",
+        help="listen beyond this machine though nobody has to say who they are",
+    )
+    server.set_defaults(run=_thrift_server)
+
     demo = commands.add_parser(
         "demo", parents=[place], help="decide a feed two ways", description=_demo.__doc__
     )
@@ -212,6 +232,24 @@ def _worker(options: argparse.Namespace) -> int:
         say(f"working for {', '.join(sorted(services))}")
         worker.run(once=options.once)
     say(", ".join(f"{number} {event}" for event, number in worker.counts.items()))
+    return 0
+
+
+def _thrift_server(options: argparse.Namespace) -> int:
+    """Serve the lake of a session target over Thrift, to one dbt project or to readers."""
+    from dbt_exactly_once.session import find_project, read_credentials
+    from dbt_exactly_once.thrift_server import serve
+
+    project = find_project(options.project_dir)
+    credentials = read_credentials(project, options.profiles_dir, options.target)
+    serve(
+        project,
+        credentials,
+        options.host,
+        options.port,
+        readers=options.readers,
+        open_to_all=options.without_authentication,
+    )
     return 0
 
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -46,6 +46,11 @@ class Hooks:
     folders: tuple[Path, ...]
     version: str
     package: ModuleType
+
+    @property
+    def content(self) -> str:
+        """A digest of the files, the same for a copy of them on another machine."""
+        return _digest(self.folders, lambda name, _: name)
 
     def names(self, kind: str) -> list[str]:
         """The names registered under a kind: resolver, resource_monitor, service."""
@@ -135,9 +140,13 @@ def _files(folders: tuple[Path, ...]) -> dict[str, Path]:
 
 
 def _version(folders: tuple[Path, ...]) -> str:
+    return _digest(folders, lambda name, path: f"{name}\0{path}")
+
+
+def _digest(folders: tuple[Path, ...], identify: Callable[[str, Path], str]) -> str:
     digest = hashlib.sha256()
     for name, path in sorted(_files(folders).items()):
-        digest.update(f"{name}\0{path}\0".encode())
+        digest.update(f"{identify(name, path)}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -20,6 +20,7 @@ from dbt.plugins.manager import dbtPlugin
 from dbt_exactly_once.hooks import load_hooks, register_hooks
 from dbt_exactly_once.lake import ensure_place
 from dbt_exactly_once.session import open_session
+from dbt_exactly_once.shared_session import look_around
 from dbt_exactly_once.transaction import Transactions
 
 _adapters_open = SparkConnectionManager.open.__func__
@@ -46,7 +47,10 @@ def _open_where_the_lake_is(
             spark = open_session(connection.credentials)
             if hooks is not None:
                 register_hooks(hooks, spark)
-        return _adapters_open(manager, connection)
+        opened = _adapters_open(manager, connection)
+        if connection.credentials.method == "thrift":
+            look_around(opened, hooks, flags.WHICH)
+        return opened
 
 
 class ExactlyOncePlugin(dbtPlugin):

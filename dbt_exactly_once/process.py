@@ -1,11 +1,16 @@
-"""Who holds a lock: a process of a host since a boot, which may be known to be dead."""
+"""Processes: who holds a lock and may be known to be dead; how one is told to stop."""
 
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -50,3 +55,19 @@ def _start_of(pid: int) -> str | None:
         return None
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] == "Z" else fields[19]
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set, so that what has begun is ended in order."""
+    stop = threading.Event()
+
+    def note(*_: Any) -> None:
+        stop.set()
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -32,14 +32,13 @@ from dbt_exactly_once.hooks import being_asked, load_hooks
 from dbt_exactly_once.landed_again import LandedAgain, land_again
 from dbt_exactly_once.process import ProcessIdentity
 from dbt_exactly_once.services import ModelService, ModelServices, model_services
+from dbt_exactly_once.shared_session import BRANCH_SETTING, LOCK, LOCK_SCHEMA_SETTING
 from dbt_exactly_once.upkeep import HISTORY, Upkeep
 
-LOCK = "run_lock"
 GRAVE = "run_lock_of_"
 RECORD = "published_runs"
 BRANCH_PREFIX = "run_"
 RUN_ID_PROPERTY = "spark.sql.iceberg.snapshot-property.run-id"
-BRANCH_SETTING = "spark.wap.branch"
 CONSUMED_TAG = "exactly_once_consumed"
 # a run tells of so many triggers at its end
 SAID_TRIGGERS = 20
@@ -179,10 +178,11 @@ class Transactions:
                 "document again: leave it out, or start over with `dbt run-operation reset_state "
                 "--args '{really: true}'` (`dbt seed --full-refresh` is harmless)"
             )
-        self._prepare(run_id)
-        self.ensure_tables()
+        self._engine.rows(f"create namespace if not exists {self._schema}")
         self._lock(run_id, clock, float(variables["run_timeout"]))
         try:
+            self._prepare(run_id)
+            self.ensure_tables()
             publishes = bool(variables.get("publish", True))
             services = model_services(graph) if publishes else []
             # what it records is consumed by this run
@@ -236,6 +236,8 @@ class Transactions:
         }
 
     def _prepare(self, run_id: str) -> None:
+        """Make the session this run's; under the lock, since others may share it."""
+        self._engine.set(LOCK_SCHEMA_SETTING, self._schema)
         self._engine.set("spark.sql.session.timeZone", "UTC")
         self._engine.set("spark.sql.ansi.enabled", "false")
         self._engine.set(RUN_ID_PROPERTY, run_id)
@@ -701,7 +703,7 @@ class Transactions:
             "select taken, decided, waiting, unrouted, rejected, to_json(decided_by_trigger) "
             f"from {record} where run_number = {run.number}"
         )[0]
-        self._engine.reset(BRANCH_SETTING)
+        self._leave_branch(run)
         taken, *parts = (int(count) for count in counts[:5])
         if taken != sum(parts):
             raise ExactlyOnceError(
@@ -836,12 +838,12 @@ class Transactions:
         one that may be missing or changed.
         """
         self.describe(graph)
-        self._prepare(run_id)
         self._engine.rows(f"create namespace if not exists {self._schema}")
-        if checked:
-            self.ensure_tables(but)
         self._lock(run_id, datetime.now(timezone.utc), run_timeout)
         try:
+            self._prepare(run_id)
+            if checked:
+                self.ensure_tables(but)
             last = self._last_record() if checked else None
             if checked:
                 self._check_ledgers(last, self._recover(last, but), but)
@@ -860,7 +862,7 @@ class Transactions:
         if run is None:
             return None
         self.run = None
-        self._engine.reset(BRANCH_SETTING)
+        self._leave_branch(run)
         if not run.published:
             self._drop_branch(run.branch)
         elif upkeep_every and run.number % upkeep_every == 0:
@@ -882,6 +884,11 @@ class Transactions:
                 f"upkeep failed, the run is published all the same: {one_line(error)}; "
                 "`dbt run-operation maintain` does it again"
             ]
+
+    def _leave_branch(self, run: Run) -> None:
+        """Go back to main, unless another run that shares the session has set its branch."""
+        if self._engine.setting(BRANCH_SETTING) == run.branch:
+            self._engine.reset(BRANCH_SETTING)
 
     def _drop_graves(self, keep: str) -> None:
         """Forget buried locks but the newest: a late release must find its name taken."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from dbt_runs import TARGET
 from postgres import Postgres, find_programs, running_postgres
 from pyspark.sql import SparkSession
 
@@ -38,7 +39,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def spark(profiles_dir: Path, lake: Path) -> Iterator[SparkSession]:
     """One session for all tests, as the profile describes it."""
     assert os.environ["EXACTLY_ONCE_LAKE"] == str(lake)
-    session = open_session(read_credentials(find_project(PROJECT_FOLDER), profiles_dir))
+    credentials = read_credentials(find_project(PROJECT_FOLDER), profiles_dir, TARGET)
+    session = open_session(credentials)
     yield session
     session.stop()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,13 +37,17 @@ LEDGERS = [
     "rejected_deliveries",
     "published_runs",
 ]
+# the target of profiles.example.yml that dbt and the shared session use
+TARGET = os.environ.get("EXACTLY_ONCE_TEST_TARGET", "local")
 LINKED = ("models", "macros", "tests", "docs", "selectors.yml")
 
 
 class DbtRuns:
     """One project folder with seeds of its own."""
 
-    def __init__(self, spark: SparkSession, profiles_dir: Path, folder: Path) -> None:
+    def __init__(
+        self, spark: SparkSession, profiles_dir: Path, folder: Path, target: str = TARGET
+    ) -> None:
         self.spark = spark
         name = uuid4().hex[:10]
         self.schema = f"eo_{name}"
@@ -56,7 +61,7 @@ class DbtRuns:
                 (folder / linked).symlink_to(PROJECT_FOLDER / linked)
         shutil.copytree(PROJECT_FOLDER / "seeds", folder / "seeds")
         self._write_project()
-        self._write_profile(profiles_dir)
+        self._write_profile(profiles_dir, target)
         self._make_landed_tables()
 
     def _write_project(self) -> None:
@@ -64,9 +69,10 @@ class DbtRuns:
         project["vars"]["landing_schema"] = self.landing
         (self.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
 
-    def _write_profile(self, profiles_dir: Path) -> None:
+    def _write_profile(self, profiles_dir: Path, target: str) -> None:
         profile = yaml.safe_load((profiles_dir / "profiles.yml").read_text())
-        profile["exactly_once"]["outputs"]["local"]["schema"] = self.schema
+        profile["exactly_once"]["target"] = target
+        profile["exactly_once"]["outputs"][target]["schema"] = self.schema
         (self.folder / "profiles.yml").write_text(yaml.safe_dump(profile))
 
     def _make_landed_tables(self) -> None:

@@ -1,0 +1,111 @@
+"""What a client of a Thrift server finds in the session that it shares with others.
+
+The branch that a run writes to is a setting of the session. A client that was killed leaves it
+behind, and whoever comes next would read, or write to, the branch of a dead run. And the user's
+functions are those that the server has loaded, which may be older than the project's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.contracts.connection import Connection, ConnectionState, LazyHandle
+from dbt.adapters.spark.connections import SparkConnectionManager
+
+from dbt_exactly_once.engine import Engine, ExactlyOnceError, SqlEngine
+from dbt_exactly_once.process import ProcessIdentity
+
+if TYPE_CHECKING:
+    from dbt_exactly_once.hooks import Hooks
+
+BRANCH_SETTING = "spark.wap.branch"
+# the schema of the lock of the run that has set the branch
+LOCK_SCHEMA_SETTING = "exactly_once.lock_schema"
+# the content of python_udfs that the server has registered
+HOOKS_SETTING = "exactly_once.python_udfs"
+# whether all connections to a Thrift server share one session
+SHARING_SETTING = "spark.sql.hive.thriftServer.singleSession"
+LOCK = "run_lock"
+
+COMMANDS_THAT_PUBLISH = ("run", "build")
+# these take the lock before they touch the setting, or read no ledger
+COMMANDS_THAT_MAY_SHARE = (*COMMANDS_THAT_PUBLISH, "seed")
+
+
+def look_around(connection: Connection, hooks: Hooks | None, command: str) -> None:
+    """Look at what a shared session holds before a command uses it."""
+    engine = _ConnectionEngine(connection)
+    try:
+        if command in COMMANDS_THAT_PUBLISH:
+            check_sharing(engine)
+        tidy_up(engine, command)
+        if hooks is not None:
+            check_hooks(engine, hooks.content)
+    except BaseException:
+        # as it was: whoever asks for it next is told as well
+        connection.handle.close()
+        connection.handle = LazyHandle(SparkConnectionManager.open)
+        connection.state = ConnectionState.INIT
+        raise
+
+
+def tidy_up(engine: Engine, command: str) -> None:
+    """Reset the branch that a dead run has left in the session.
+
+    Raises ExactlyOnceError where a run is at work there and the command would read what it has not
+    published.
+    """
+    branch = engine.setting(BRANCH_SETTING)
+    if branch is None:
+        return
+    schema = engine.setting(LOCK_SCHEMA_SETTING)
+    holder = engine.properties(f"{schema}.{LOCK}") if schema else None
+    if holder is None or _is_dead(holder):
+        engine.reset(BRANCH_SETTING)
+    elif command not in COMMANDS_THAT_MAY_SHARE:
+        raise ExactlyOnceError(
+            f"exactly_once: run {holder['run_id']} is at work in the session of this Thrift "
+            f"server, and `dbt {command}` would read what it has not published: wait for it to "
+            "end, or use a target that leads to a server for readers"
+        )
+
+
+def check_sharing(engine: Engine) -> None:
+    """Refuse a server on which dbt's connections would not all write to the run's branch."""
+    if engine.setting(SHARING_SETTING) != "true":
+        raise ExactlyOnceError(
+            "exactly_once: this Thrift server gives each connection a session of its own, as "
+            "readers want it: a run needs one that `exactly-once thrift-server` started without "
+            "--readers"
+        )
+
+
+def check_hooks(engine: Engine, content: str) -> None:
+    """Refuse a server that has registered other functions than the project has.
+
+    A server that was started by other means has none: there Spark tells where one is called.
+    """
+    if engine.setting(HOOKS_SETTING) not in (None, content):
+        raise ExactlyOnceError(
+            "exactly_once: python_udfs is not what the Thrift server has loaded: start "
+            "`exactly-once thrift-server` again, with the files of this project"
+        )
+
+
+class _ConnectionEngine(SqlEngine):
+    """SQL through a connection that dbt is about to use."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(adapter=None)
+        self._connection = connection
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        cursor = self._connection.handle.cursor()
+        cursor.execute(sql)
+        return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+
+
+def _is_dead(holder: dict[str, str]) -> bool:
+    return ProcessIdentity(
+        holder["host"], holder["boot_id"], holder["pid"], holder["process_started"]
+    ).is_known_dead()

@@ -1,0 +1,118 @@
+"""A Thrift server with the lake in it, for dbt (`method: thrift`) and for tools that speak JDBC.
+
+dbt gets one session for all connections: resolvers are functions of a session, and the branch that
+a run writes to is a setting of it. Readers get a session each on a server of their own, where no
+run's branch is ever set.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from typing import TYPE_CHECKING
+
+from dbt_exactly_once.engine import ExactlyOnceError
+from dbt_exactly_once.hooks import load_hooks, register_hooks
+from dbt_exactly_once.process import stopped_by_signals
+from dbt_exactly_once.session import Project, open_session, quiet_start
+from dbt_exactly_once.shared_session import HOOKS_SETTING, SHARING_SETTING
+
+if TYPE_CHECKING:
+    from dbt.adapters.spark.connections import SparkCredentials
+    from pyspark.sql import SparkSession
+
+AUTHENTICATION = "spark.hadoop.hive.server2.authentication"
+PACKAGES = "spark.jars.packages"
+CLASS_PATH = "spark.driver.extraClassPath"
+
+
+def serve(
+    project: Project,
+    credentials: SparkCredentials,
+    host: str,
+    port: int,
+    readers: bool = False,
+    open_to_all: bool = False,
+) -> None:
+    """Serve until the process is told to stop."""
+    parameters = credentials.server_side_parameters
+    _check_address(host, port, parameters.get(AUTHENTICATION, "NONE"), open_to_all)
+    hooks = None if readers else load_hooks(project.folder)
+    parameters |= {
+        "spark.app.name": f"exactly-once thrift-server{' --readers' if readers else ''}",
+        SHARING_SETTING: "false" if readers else "true",
+        "spark.hadoop.hive.server2.transport.mode": "binary",
+        "spark.hadoop.hive.server2.thrift.bind.host": host,
+        "spark.hadoop.hive.server2.thrift.port": str(port),
+    }
+    with stopped_by_signals() as told_to_stop:
+        with quiet_start(project):
+            spark = _with_jars_on_class_path(credentials)
+            if hooks is not None:
+                register_hooks(hooks, spark)
+                spark.conf.set(HOOKS_SETTING, hooks.content)
+            # clients begin with `use default`
+            spark.sql("create namespace if not exists default")
+            server = spark._jvm.org.apache.spark.sql.hive.thriftserver.HiveThriftServer2
+            started = server.startWithContext(spark._jsparkSession.sqlContext())
+        whom = "readers, a session each" if readers else "dbt, one session for all"
+        print(f"listening on {host}:{port} for {whom}; Ctrl-C ends it", flush=True)
+        told_to_stop.wait()
+        started.stop()
+        spark.stop()
+
+
+def _check_address(host: str, port: int, authentication: str, open_to_all: bool) -> None:
+    """Refuse, before Spark starts, an address that is taken or that lets everybody in."""
+    try:
+        address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        is_loopback = ipaddress.ip_address(address[4][0]).is_loopback
+        with socket.socket(address[0], socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address[4])
+    except OSError as error:
+        raise ExactlyOnceError(
+            f"{host}:{port} cannot be listened on ({error.strerror}): name a free port with --port"
+        ) from error
+    if not (is_loopback or open_to_all) and authentication.upper() in ("NONE", "NOSASL"):
+        raise ExactlyOnceError(
+            f"{host} can be reached from other machines, and whoever reaches it can read and write "
+            f"the lake: set {AUTHENTICATION} in profiles.yml, see docs/warehouse.md, or say "
+            "--without-authentication if the network keeps others out"
+        )
+
+
+def _with_jars_on_class_path(credentials: SparkCredentials) -> SparkSession:
+    """Open the session with its jars on Java's class path.
+
+    Of jars that are added to a running Java only the first connection finds the classes. So Spark
+    resolves the packages first, where their jars are not known, and is started anew with them.
+    """
+    parameters = credentials.server_side_parameters
+    spark = open_session(credentials)
+    jars = [_local(jar) for jar in spark.conf.get("spark.jars", "").split(",") if jar]
+    class_path = spark.conf.get(CLASS_PATH, "").split(":")
+    if set(jars) <= set(class_path):
+        return spark
+    _close_java(spark)
+    parameters.pop(PACKAGES, None)
+    parameters[CLASS_PATH] = ":".join([*jars, *filter(None, class_path)])
+    # executors on other machines fetch them from here
+    parameters["spark.jars"] = ",".join(jars)
+    return open_session(credentials)
+
+
+def _local(jar: str) -> str:
+    return jar.removeprefix("file://").removeprefix("file:")
+
+
+def _close_java(spark: SparkSession) -> None:
+    """End the session and the Java under it: the class path is fixed when Java starts."""
+    from pyspark import SparkContext
+
+    spark.stop()
+    gateway = SparkContext._gateway
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
+    SparkContext._gateway = SparkContext._jvm = None
