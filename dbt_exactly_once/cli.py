@@ -88,6 +88,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     worker.set_defaults(run=_worker)
 
+    move = commands.add_parser(
+        "move-catalog",
+        parents=[common],
+        help="list the lake's tables in another catalog",
+        description=_move_catalog.__doc__,
+    )
+    move.add_argument(
+        "--to", required=True, metavar="TARGET", help="the target whose catalog takes them"
+    )
+    move.set_defaults(run=_move_catalog)
+
     server = commands.add_parser(
         "thrift-server",
         parents=[common],
@@ -232,6 +243,18 @@ def _worker(options: argparse.Namespace) -> int:
         say(f"working for {', '.join(sorted(services))}")
         worker.run(once=options.once)
     say(", ".join(f"{number} {event}" for event, number in worker.counts.items()))
+    return 0
+
+
+def _move_catalog(options: argparse.Namespace) -> int:
+    """Move the tables of a target's catalog to another catalog; their files stay where they are."""
+    from dbt_exactly_once.move_catalog import move_catalog
+    from dbt_exactly_once.session import find_project
+
+    project = find_project(options.project_dir)
+    moved = move_catalog(project, options.profiles_dir, options.target, options.to)
+    print(f"{len(moved)} tables moved: {', '.join(moved)}")
+    print(f"now `dbt build --target {options.to}`, which makes the views there")
     return 0
 
 

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from dbt_exactly_once.engine import ExactlyOnceError, literal
 from dbt_exactly_once.landed_tables import (
+    MOVED,
     REJECTED,
     LandedTable,
     create_table_sql,
@@ -87,6 +88,10 @@ def land(
     content = _macro(project.folder, "delivery_content", columns=target.columns)
     relation, rejected = (f"{project.landing_schema}.{name}" for name in (table, REJECTED))
     spark.sql(f"create namespace if not exists {project.landing_schema}")
+    if spark.catalog.tableExists(relation + MOVED):
+        raise ExactlyOnceError(
+            f"{relation} has moved to another catalog: name the target that leads to it"
+        )
     for name, definition in ((relation, target), (rejected, tables[REJECTED])):
         spark.sql(create_table_sql(name, definition.columns, definition.partitioned_by))
 

@@ -15,6 +15,8 @@ from dbt_exactly_once.engine import literal
 SOURCE_NAME = "landing"
 SOURCES_FILE = Path("models/receive/sources.yml")
 REJECTED = "rejected_landings"
+# ends the name of a table in the catalog that it was moved away from
+MOVED = "__moved"
 
 
 @dataclass(frozen=True)

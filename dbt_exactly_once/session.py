@@ -84,6 +84,21 @@ def read_credentials(
     return credentials
 
 
+def parse_graph(
+    project: Project, profiles_dir: str | Path | None = None, target: str | None = None
+) -> dict[str, Any]:
+    """The project as dbt has parsed it, in the form that macros know as `graph`."""
+    from dbt.cli.main import dbtRunner
+
+    options = {"profiles-dir": profiles_dir, "target": target, "project-dir": project.folder}
+    given = [f"--{name}={value}" for name, value in options.items() if value]
+    parsed = dbtRunner().invoke(["parse", "--quiet", *given])
+    if not parsed.success:
+        raise ExactlyOnceError(f"{project.folder} cannot be parsed: `dbt parse` says why")
+    parsed.result.build_flat_graph()
+    return parsed.result.flat_graph
+
+
 @contextmanager
 def quiet_start(project: Project) -> Iterator[None]:
     """Let a Spark that starts within write to logs/spark.log: what it says there is for nobody."""

@@ -16,7 +16,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -30,6 +30,7 @@ from dbt_exactly_once.executions import Executions, patiently
 from dbt_exactly_once.filters import filter_sql
 from dbt_exactly_once.hooks import being_asked, load_hooks
 from dbt_exactly_once.landed_again import LandedAgain, land_again
+from dbt_exactly_once.landed_tables import MOVED
 from dbt_exactly_once.process import ProcessIdentity
 from dbt_exactly_once.services import ModelService, ModelServices, model_services
 from dbt_exactly_once.shared_session import BRANCH_SETTING, LOCK, LOCK_SCHEMA_SETTING
@@ -248,6 +249,11 @@ class Transactions:
         for schema in sorted({t.schema for t in (*self._ledgers.values(), *self._landed.values())}):
             self._engine.rows(f"create namespace if not exists {schema}")
         existing = self._existing(self._schema)
+        if RECORD + MOVED in existing:
+            raise ExactlyOnceError(
+                f"exactly_once: the tables of {self._schema} have moved to another catalog: use "
+                "the target that leads to it"
+            )
         missing = [name for name, table in self._ledgers.items() if table.name not in existing]
         lost = [name for name in missing if name != may_be_missing]
         if lost and len(missing) < len(self._ledgers):
@@ -822,6 +828,20 @@ class Transactions:
             for node in tables:
                 self._engine.rows(f"drop table if exists {node['schema']}.{node['alias']} purge")
             return [node["alias"] for node in tables]
+
+    def move(
+        self,
+        graph: Mapping[str, Any],
+        run_id: str,
+        run_timeout: float,
+        move_tables: Callable[[], list[str]],
+    ) -> list[str]:
+        """Move the tables under the lock, as the last run published them; returns their names."""
+        self.describe(graph)
+        # one that was cut off goes on
+        has_begun = RECORD + MOVED in self._existing(self._schema)
+        with self._locked(graph, run_id, run_timeout, checked=not has_begun):
+            return move_tables()
 
     @contextmanager
     def _locked(

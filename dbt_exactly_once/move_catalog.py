@@ -1,0 +1,134 @@
+"""Moving a lake to another catalog: its tables are listed elsewhere, its files stay where they are.
+
+A table is renamed in the old catalog first. From then on nobody can commit to it there, whatever
+they had opened before, so that the state which is then registered in the new catalog is the last
+one. What is cut off in between is finished by starting it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from dbt_exactly_once.engine import ExactlyOnceError, SparkEngine
+from dbt_exactly_once.landed_tables import MOVED
+from dbt_exactly_once.session import (
+    Project,
+    open_session,
+    parse_graph,
+    quiet_start,
+    read_credentials,
+)
+from dbt_exactly_once.shared_session import LOCK
+from dbt_exactly_once.startup import PACKAGES
+from dbt_exactly_once.transaction import GRAVE, RECORD, Transactions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCK_NAMES = (LOCK, GRAVE)
+
+
+def move_catalog(
+    project: Project, profiles_dir: str | None, source: str | None, destination: str
+) -> list[str]:
+    """Move all tables of a target's catalog to that of another; returns their names."""
+    old = read_credentials(project, profiles_dir, source)
+    new = read_credentials(project, profiles_dir, destination)
+    for credentials in (old, new):
+        if credentials.method != "session":
+            raise ExactlyOnceError(
+                "a catalog is moved from one target with method session to another; name them "
+                "with --target and --to"
+            )
+    name, settings = catalog_settings(old.server_side_parameters)
+    new_name, new_settings = catalog_settings(new.server_side_parameters)
+    if name != new_name:
+        raise ExactlyOnceError(
+            f"catalog {name} is called {new_name} in target {destination}: keep its name"
+        )
+    if settings.get("uri") == new_settings.get("uri"):
+        raise ExactlyOnceError(
+            f"both targets lead to {settings.get('uri')}: name the other one with --to"
+        )
+    # one session that can open both
+    packages = [
+        part.strip()
+        for credentials in (old, new)
+        for part in credentials.server_side_parameters.get(PACKAGES, "").split(",")
+    ]
+    old.server_side_parameters[PACKAGES] = ",".join(dict.fromkeys(filter(None, packages)))
+    graph = parse_graph(project, profiles_dir, source)
+    with quiet_start(project):
+        spark = open_session(old)
+
+    def move() -> list[str]:
+        return sorted(
+            move_tables(_open(spark, name, settings), _open(spark, name, new_settings), spark)
+        )
+
+    transactions = Transactions(SparkEngine(spark))
+    run_timeout = float(project.variables["run_timeout"])
+    return transactions.move(graph, f"move-{uuid4()}", run_timeout, move)
+
+
+def catalog_settings(parameters: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Name and settings of the catalog that a target's tables are in."""
+    name = parameters.get("spark.sql.defaultCatalog", "spark_catalog")
+    prefix = f"spark.sql.catalog.{name}."
+    found = {
+        key.removeprefix(prefix): value
+        for key, value in parameters.items()
+        if key.startswith(prefix)
+    }
+    return name, found
+
+
+def move_tables(old: Any, new: Any, spark: SparkSession) -> Iterator[str]:
+    """Rename each table in the old catalog and list it in the new one, `published_runs` first."""
+    identifier = spark._jvm.org.apache.iceberg.catalog.TableIdentifier
+    found = [
+        (namespace, str(table.name()))
+        for namespace in list(old.listNamespaces())
+        for table in list(old.listTables(namespace))
+    ]
+    names = {(str(namespace), table) for namespace, table in found}
+    plain = [pair for pair in found if not pair[1].endswith(MOVED)]
+    plain = [pair for pair in plain if not pair[1].startswith(LOCK_NAMES)]
+    for namespace, table in plain:
+        if (str(namespace), table + MOVED) in names:
+            raise ExactlyOnceError(
+                f"{namespace}.{table} has moved already, and somebody has made another one in the "
+                "old catalog since: land its rows in the new one and drop it"
+            )
+        if new.tableExists(identifier.of(namespace, table)):
+            raise ExactlyOnceError(
+                f"{namespace}.{table} exists in the new catalog: move to one without these tables"
+            )
+    for namespace, table in sorted(plain, key=lambda pair: pair[1] != RECORD):
+        old.renameTable(identifier.of(namespace, table), identifier.of(namespace, table + MOVED))
+    for namespace in {str(namespace): namespace for namespace, _ in found}.values():
+        if not new.namespaceExists(namespace):
+            new.createNamespace(namespace)
+    for namespace, table in found:
+        if table.startswith(LOCK_NAMES):
+            continue
+        name = table.removesuffix(MOVED)
+        if new.tableExists(identifier.of(namespace, name)):
+            continue
+        moved = old.loadTable(identifier.of(namespace, name + MOVED))
+        location = moved.operations().current().metadataFileLocation()
+        new.registerTable(identifier.of(namespace, name), location)
+        yield f"{namespace}.{name}"
+
+
+def _open(spark: SparkSession, name: str, settings: Mapping[str, str]) -> Any:
+    """A catalog, as Iceberg opens it for Spark."""
+    jvm = spark._jvm
+    options = jvm.java.util.HashMap()
+    for key, value in settings.items():
+        options.put(key, value)
+    return jvm.org.apache.iceberg.CatalogUtil.buildIcebergCatalog(
+        name, options, spark._jsc.hadoopConfiguration()
+    )
