@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from dbt_exactly_once.engine import ExactlyOnceError, one_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dbt_exactly_once.brokers import Broker
 
 # what landing can fill: the tables of the source that people write to
 LANDING_TABLES = ("deliveries", "trigger_executions", "resubmissions", "trigger_commands")
@@ -46,7 +52,28 @@ def _parser() -> argparse.ArgumentParser:
         "land", parents=[common], help="append files to a landed table", description=_land.__doc__
     )
     land.add_argument("--table", choices=LANDING_TABLES, default=LANDING_TABLES[0])
-    land.add_argument("files", nargs="+", metavar="FILE", help="JSON lines, CSV (or .gz), Parquet")
+    land.add_argument("files", nargs="*", metavar="FILE", help="JSON lines, CSV (or .gz), Parquet")
+    brokers = land.add_mutually_exclusive_group()
+    brokers.add_argument("--rabbitmq", metavar="URL", help="take from RabbitMQ, amqp://...")
+    brokers.add_argument(
+        "--amqp", metavar="URL", help="take from a JMS provider over AMQP 1.0, such as Artemis"
+    )
+    land.add_argument("--queue", help="the queue to take from")
+    land.add_argument(
+        "--batch",
+        type=_count,
+        default=1000,
+        metavar="N",
+        help="deliveries in one landing, at most (default: %(default)s)",
+    )
+    land.add_argument(
+        "--every",
+        type=float,
+        default=5,
+        metavar="SECONDS",
+        help="how long a landing waits for deliveries (default: %(default)s)",
+    )
+    land.add_argument("--until-empty", action="store_true", help="end when the queue is empty")
     land.set_defaults(run=_land)
 
     report = commands.add_parser(
@@ -136,8 +163,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 on")
+    return int(text)
+
+
 def _land(options: argparse.Namespace) -> int:
-    """Append the rows of files to a landed table; rows that break the contract are kept apart."""
+    """Append rows to a landed table, from files or a broker; what breaks the contract is kept."""
     from dbt_exactly_once.land import land
     from dbt_exactly_once.landing_files import check_readable
     from dbt_exactly_once.session import (
@@ -147,6 +180,7 @@ def _land(options: argparse.Namespace) -> int:
         read_credentials,
     )
 
+    broker = _chosen_broker(options)
     project = find_project(options.project_dir)
     # before Spark starts: a mistyped name is told at once
     for file in options.files:
@@ -154,7 +188,49 @@ def _land(options: argparse.Namespace) -> int:
     credentials = read_credentials(project, options.profiles_dir, options.target)
     with quiet_start(project):
         spark = open_session(credentials)
-    print(land(spark, project, options.files, options.table))
+    if broker is None:
+        print(land(spark, project, options.files, options.table))
+        return 0
+    return _land_from_broker(
+        broker, options, lambda file: land(spark, project, [file], options.table)
+    )
+
+
+def _chosen_broker(options: argparse.Namespace) -> type[Broker] | None:
+    """The kind of broker that the options name; files are named instead of one."""
+    from dbt_exactly_once.brokers import Amqp, RabbitMq
+
+    chosen = RabbitMq if options.rabbitmq else Amqp if options.amqp else None
+    if chosen is None and not options.files:
+        raise ExactlyOnceError("nothing to land: name files, or a broker with --rabbitmq or --amqp")
+    if chosen is not None and (options.files or not options.queue or options.table != "deliveries"):
+        raise ExactlyOnceError("from a broker deliveries land: name its --queue, and no files")
+    return chosen
+
+
+def _land_from_broker(
+    kind: type[Broker], options: argparse.Namespace, land_file: Callable[[Path], object]
+) -> int:
+    from dbt_exactly_once.brokers import land_from_broker
+    from dbt_exactly_once.process import stopped_by_signals
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+
+    broker = kind(options.rabbitmq or options.amqp, options.queue, options.batch)
+    with stopped_by_signals() as stop:
+        say(f"taking from {options.queue}")
+        taken = land_from_broker(
+            broker,
+            land_file,
+            options.queue,
+            say,
+            stop,
+            most=options.batch,
+            seconds=options.every,
+            until_empty=options.until_empty,
+        )
+    say(f"{taken} deliveries taken")
     return 0
 
 
@@ -191,12 +267,6 @@ def _prepare(options: argparse.Namespace) -> int:
     project = find_project(options.project_dir)
     print(prepare(project, options.profiles_dir, options.target))
     return 0
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 on")
-    return int(text)
 
 
 def _worker(options: argparse.Namespace) -> int:

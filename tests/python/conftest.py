@@ -9,9 +9,11 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from artemis import ArtemisBroker, find_jars, running_artemis
 from dbt_runs import TARGET
 from postgres import Postgres, find_programs, running_postgres
 from pyspark.sql import SparkSession
+from rabbitmq import RabbitMqBroker, find_server, running_rabbitmq
 
 from dbt_exactly_once.session import Project, find_project, open_session, read_credentials
 
@@ -53,6 +55,27 @@ def postgres(tmp_path: Path) -> Iterator[Postgres]:
         pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
     with running_postgres(programs, tmp_path / "postgres") as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitMqBroker]:
+    """A RabbitMQ broker for all tests; each takes a queue of its own."""
+    program = find_server()
+    if program is None:
+        pytest.skip("RabbitMQ is not installed (Debian: apt-get install rabbitmq-server)")
+    with running_rabbitmq(program, tmp_path_factory.mktemp("rabbitmq") / "broker") as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def artemis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArtemisBroker]:
+    """A JMS provider for all tests; each takes a queue of its own."""
+    pytest.importorskip("proton", reason="python-qpid-proton is not installed: the extra amqp")
+    jars = find_jars()
+    if not jars:
+        pytest.skip("ActiveMQ Artemis cannot be fetched from Maven Central")
+    with running_artemis(jars, tmp_path_factory.mktemp("artemis")) as broker:
+        yield broker
 
 
 @pytest.fixture
