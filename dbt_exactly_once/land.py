@@ -79,13 +79,13 @@ def land(
     spark: SparkSession, project: Project, files: Iterable[str | Path], table: str = DELIVERIES
 ) -> Landing:
     """Append the rows of the files to a landed table; all of them or, where it fails, none."""
-    tables = read_landed_tables(project.folder)
+    tables = read_landed_tables(project.package_folder)
     target = tables[table]
     paths = [Path(file) for file in files]
     for path in paths:
         check_readable(path)
-    breach, messages = _contract(project.folder, target)
-    content = _macro(project.folder, "delivery_content", columns=target.columns)
+    breach, messages = _contract(project, target)
+    content = _macro(project.package_folder, "delivery_content", columns=target.columns)
     relation, rejected = (f"{project.landing_schema}.{name}" for name in (table, REJECTED))
     spark.sql(f"create namespace if not exists {project.landing_schema}")
     if spark.catalog.tableExists(relation + MOVED):
@@ -184,7 +184,7 @@ def _macro(project_folder: Path, name: str, **arguments: Any) -> str:
     return environment.from_string(text + call).render(**arguments).strip()
 
 
-def _contract(project_folder: Path, target: LandedTable) -> tuple[str, dict[str, str]]:
+def _contract(project: Project, target: LandedTable) -> tuple[str, dict[str, str]]:
     """The reason why a well-typed row breaks the contract, and what to say for each, as SQL."""
     id_column = target.id_column
     missing_id = f"MISSING_{id_column.upper()}"
@@ -214,14 +214,18 @@ def _contract(project_folder: Path, target: LandedTable) -> tuple[str, dict[str,
             f"{literal(f' is not one of {TRANSPORTS.as_posix()}')})"
         ),
     }
-    known = ", ".join(literal(name) for name in _transports(project_folder))
-    breach = _macro(project_folder, "contract_breach", transport_known=f"transport in ({known})")
+    known = ", ".join(literal(name) for name in _transports(project))
+    breach = _macro(
+        project.package_folder, "contract_breach", transport_known=f"transport in ({known})"
+    )
     return breach, messages
 
 
-def _transports(project_folder: Path) -> list[str]:
+def _transports(project: Project) -> list[str]:
+    own = project.folder / TRANSPORTS
+    file = own if own.is_file() else project.package_folder / TRANSPORTS
     try:
-        with (project_folder / TRANSPORTS).open(encoding="utf-8-sig", newline="") as file:
+        with file.open(encoding="utf-8-sig", newline="") as file:
             names = [row["transport"] for row in csv.DictReader(file) if row["transport"]]
     except (OSError, KeyError) as error:
         raise ExactlyOnceError(

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PROJECT_FILE = "dbt_project.yml"
+# the name of this dbt project, also where another one uses it
+PACKAGE = "exactly_once"
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Project:
 
     folder: Path
     variables: dict[str, Any]
+    # where this project's files are: the same folder, or dbt's copy of the package in it
+    package_folder: Path
 
     @property
     def landing_schema(self) -> str:
@@ -46,10 +50,27 @@ def find_project(project_dir: str | Path | None = None) -> Project:
             f"no {PROJECT_FILE} in {start}{'' if project_dir else ' or above it'}: "
             "go to the project's folder or name it with --project-dir"
         )
-    content = yaml.safe_load((folder / PROJECT_FILE).read_text(encoding="utf-8"))
+    content = _read_yaml(folder / PROJECT_FILE)
+    if content["name"] == PACKAGE:
+        return Project(folder, _variables(content), folder)
+    package = folder / content.get("packages-install-path", "dbt_packages") / PACKAGE
+    if not (package / PROJECT_FILE).is_file():
+        raise ExactlyOnceError(
+            f"{folder} does not have the package {PACKAGE}: name it in packages.yml and run "
+            "`dbt deps`"
+        )
+    defaults = _variables(_read_yaml(package / PROJECT_FILE))
+    return Project(folder, {**defaults, **_variables(content)}, package)
+
+
+def _variables(content: dict[str, Any]) -> dict[str, Any]:
+    """What a dbt_project.yml sets for this package: for all packages, or under its name."""
     written = content.get("vars") or {}
-    own = written.get(content["name"]) or {}
-    return Project(folder, {**written, **own})
+    return {**written, **(written.get(PACKAGE) or {})}
+
+
+def _read_yaml(file: Path) -> dict[str, Any]:
+    return yaml.safe_load(file.read_text(encoding="utf-8"))
 
 
 def read_credentials(

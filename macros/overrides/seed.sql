@@ -1,7 +1,8 @@
 {% materialization seed, adapter='spark' %}
     {#- A seed is replaced in one atomic statement, and only where its CSV has changed: the file's
         checksum is kept with the table, so that a run can tell whether it sees the CSV's version.
-        Every column is text, as it was written. -#}
+        Every column is text, as it was written. Names its macro with the package, since another
+        project calls this for seeds of its own. -#}
     {%- set relation = this.incorporate(type='table') -%}
     {%- set checksum = model.checksum.checksum -%}
     {%- set existing = load_cached_relation(this) -%}
@@ -33,7 +34,7 @@
             from values
                 {% for row in table.rows -%}
                     ({% for value in row -%}
-                        {{ sql_text(value) }}{{ ', ' if not loop.last }}
+                        {{ exactly_once.sql_text(value) }}{{ ', ' if not loop.last }}
                     {%- endfor %}){{ ',' if not loop.last }}
                 {% else -%}
                     ({% for name in table.column_names %}null{{ ', ' if not loop.last }}{% endfor %})

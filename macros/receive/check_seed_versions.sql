@@ -1,9 +1,14 @@
 {% macro check_seed_versions() %}
     {#- Seeds are loaded outside of the transaction: a run refuses one that is empty or is not the
-        version of its CSV. -#}
-    {%- set seeds = graph.nodes.values() | selectattr('resource_type', 'equalto', 'seed')
-        | selectattr('package_name', 'equalto', 'exactly_once') | list -%}
-    {%- for seed in seeds -%}
+        version of its CSV. Those that this package reads; another project may bring its own. -#}
+    {%- set read = [] -%}
+    {%- set queries = [] -%}
+    {%- for node in graph.nodes.values()
+        if node.package_name == 'exactly_once' and node.resource_type in ['model', 'test'] -%}
+        {%- do read.extend(node.depends_on.nodes) -%}
+    {%- endfor -%}
+    {%- for seed_id in read | unique if seed_id.startswith('seed.') -%}
+        {%- set seed = graph.nodes[seed_id] -%}
         {%- set relation = seed.schema ~ '.' ~ seed.alias -%}
         {%- set loaded = adapter.exactly_once.property(relation, 'csv-checksum') -%}
         {%- if loaded != seed.checksum.checksum -%}
@@ -12,12 +17,8 @@
                 ~ seed.original_file_path ~ ': run `dbt seed`'
             ) -%}
         {%- endif -%}
-    {%- endfor -%}
-    {%- set queries = [] -%}
-    {%- for seed in seeds -%}
         {%- do queries.append(
-            "select '" ~ seed.name ~ "', '" ~ seed.original_file_path ~ "', count(*) from "
-            ~ seed.schema ~ '.' ~ seed.alias
+            "select '" ~ seed.name ~ "', '" ~ seed.original_file_path ~ "', count(*) from " ~ relation
         ) -%}
     {%- endfor -%}
     {%- for row in run_query(queries | join('\nunion all\n')).rows if row[2] == 0 -%}

@@ -81,7 +81,8 @@ def artemis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArtemisBroker]
 @pytest.fixture
 def project() -> Project:
     """The project, with a landing schema that no other test has."""
-    return Project(PROJECT_FOLDER, {"landing_schema": f"landing_{uuid4().hex[:12]}"})
+    variables = {"landing_schema": f"landing_{uuid4().hex[:12]}"}
+    return Project(PROJECT_FOLDER, variables, PROJECT_FOLDER)
 
 
 @pytest.fixture

@@ -1,0 +1,93 @@
+"""examples/shop: another dbt project uses this one as a package."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import yaml
+from dbt.cli.main import dbtRunner
+from dbt_runs import PROJECT_FOLDER
+from pyspark.sql import SparkSession
+
+from dbt_exactly_once.land import land
+from dbt_exactly_once.session import find_project
+
+
+class Shop:
+    """A copy of the example with schemas of its own."""
+
+    def __init__(self, spark: SparkSession, profiles_dir: Path, folder: Path) -> None:
+        self.spark = spark
+        self.folder = folder
+        name = uuid4().hex[:8]
+        self.schema, self.landing = f"shop_{name}", f"shop_landing_{name}"
+        shutil.copytree(PROJECT_FOLDER / "examples" / "shop", folder, dirs_exist_ok=True)
+        (folder / "packages.yml").write_text(
+            yaml.safe_dump({"packages": [{"local": str(PROJECT_FOLDER)}]})
+        )
+        project = yaml.safe_load((folder / "dbt_project.yml").read_text())
+        project["vars"]["exactly_once"]["landing_schema"] = self.landing
+        (folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
+        profile = yaml.safe_load((profiles_dir / "profiles.yml").read_text())
+        profile["exactly_once"]["outputs"]["local"]["schema"] = self.schema
+        (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
+
+    def dbt(self, *arguments: str) -> None:
+        place = [f"--project-dir={self.folder}", f"--profiles-dir={self.folder}", "--quiet"]
+        result = dbtRunner().invoke([*arguments, *place])
+        failed = [
+            f"{item.node.name}: {item.message}"
+            for item in getattr(result.result, "results", None) or []
+            if str(item.status) in ("error", "fail")
+        ]
+        assert result.success, failed or result.exception
+
+    def land(self, *rows: dict[str, Any], table: str = "deliveries") -> str:
+        file = self.folder / f"{uuid4().hex}.jsonl"
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(land(self.spark, find_project(self.folder), [file], table))
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        text = sql.format(schema=self.schema, ledgers=f"{self.schema}_ledgers")
+        return [tuple(row) for row in self.spark.sql(text).collect()]
+
+
+@pytest.fixture
+def shop(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> Shop:
+    return Shop(spark, profiles_dir, tmp_path)
+
+
+def order(number: int, total: float, **columns: Any) -> dict[str, Any]:
+    return {
+        "delivery_id": f"d{number}",
+        "received_at": f"2026-05-01T12:00:{number:02}Z",
+        "transport": "RABBITMQ",
+        "document_type": "order.created",
+        "guaranteed": True,
+        "uuid": f"u{number}",
+        "redelivery_count": 0,
+        "document": {"order": {"number": f"A{number}", "total": total}},
+        **columns,
+    }
+
+
+def test_a_project_decides_and_processes_with_this_one_as_its_package(shop: Shop) -> None:
+    shop.dbt("deps")
+    told = shop.land(order(1, 250.0), order(2, 20.0), order(3, 20.0, uuid="u2"))
+    assert told == "deliveries: landed 3, rejected 0, repeated 0"
+    shop.dbt("build", "--exclude-resource-type", "unit_test")
+    statuses = "select delivery_id, status from {ledgers}.document_status order by 1"
+    assert shop.rows(statuses) == [("d1", "NEW"), ("d2", "NEW"), ("d3", "DUPLICATE")]
+    assert shop.rows("select order_number from {schema}.small_orders") == [("A2",)]
+    booked = "select delivery_id, order_number from {schema}.booked_orders"
+    assert shop.rows(booked) == [("d1", "A1")]
+
+    shop.land(order(4, 250.0, uuid="u1"))
+    shop.dbt("run")
+    assert shop.rows(statuses)[-1] == ("d4", "DUPLICATE")
+    assert shop.rows(booked) == [("d1", "A1")]
