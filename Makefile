@@ -2,10 +2,11 @@
 # make test   lints and runs every test
 # make torture  kills runs in every way and place, and counts what is lost or doubled (an hour)
 # make docs   writes the pages anew that are made from seeds
+# make bench  measures it against what people write instead
 # make clean  takes everything away again that make has made here
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture lint lint-python lint-sql docs clean java
+.PHONY: help setup demo test torture bench lint lint-python lint-sql docs clean java
 SHELL := /bin/bash
 
 VENV := .venv
@@ -81,6 +82,11 @@ lint-sql: setup
 
 docs: setup
 	@$(BIN)/python -m dbt_exactly_once.lifecycle
+
+# BENCH="--live 2e7 --parts rivals" and the like, see benchmarks/bench.py
+bench: setup
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@$(BIN)/python benchmarks/bench.py $(BENCH)
 
 clean:
 	rm -rf $(VENV) .lake profiles.yml target logs dbt_packages spark-warehouse metastore_db \

@@ -17,6 +17,7 @@ from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once.session import find_project, open_session, read_credentials
+from dbt_exactly_once.upkeep import NOTE
 
 PROJECT = Path(__file__).parents[1]
 TRIGGER = "orders"
@@ -37,45 +38,63 @@ class Lake:
     live: int
     expired: int
     spark: SparkSession
+    catalog: str
     parsed: Any = None
-    landed: int = 0
+    batch: int = 0
 
     @classmethod
     def open(cls, place: Path, live: int, expired: int, settings: dict[str, str]) -> Lake:
         """The lake of these sizes, made where it is not there yet."""
         folder = place / f"{live}-{expired}"
+        # one session has them all, each as a catalog of its own
+        catalog = f"lake_{live}_{expired}"
         made = folder / "made"
         if not made.exists():
             shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
-        _write_project(folder, settings)
+        _write_project(folder, catalog, settings)
         credentials = read_credentials(find_project(folder), folder)
-        lake = cls(folder, live, expired, open_session(credentials))
+        lake = cls(folder, live, expired, open_session(credentials), catalog)
         if not made.exists():
             lake._make()
             made.touch()
+        # what a benchmark that was cut short has left
+        lake.run("seed")
+        lake.run("run", "--select", "tag:transaction")
         return lake
 
     def sql(self, text: str) -> list[tuple[Any, ...]]:
         """The rows of a statement."""
+        self.spark.catalog.setCurrentCatalog(self.catalog)
         return [tuple(row) for row in self.spark.sql(text).collect()]
 
-    def run(self, *command: str) -> dict[str, float]:
-        """A dbt command in this process; returns the seconds of each of its nodes."""
+    def run(self, *command: str) -> dict[str, tuple[float, float]]:
+        """A dbt command in this process; returns when each of its nodes began and ended."""
+        self.spark.catalog.setCurrentCatalog(self.catalog)
         place = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
         if self.parsed is None:
             self.parsed = dbtRunner().invoke(["parse", *place, "--quiet"]).result
         done = dbtRunner(manifest=self.parsed).invoke([*command, *place, "--quiet"])
         if not done.success:
-            raise RuntimeError(f"dbt {' '.join(command)} failed: {done.exception or done.result}")
-        return {item.node.name: item.execution_time for item in done.result.results}
+            results = getattr(done.result, "results", [])
+            said = [item.message for item in results if str(item.status) == "error"]
+            raise RuntimeError(f"dbt {' '.join(command)} failed: {done.exception or said}")
+        results = getattr(done.result, "results", [])
+        return {
+            item.node.name: (
+                min(timing.started_at for timing in item.timing).timestamp(),
+                max(timing.completed_at for timing in item.timing).timestamp(),
+            )
+            for item in results
+            if item.timing
+        }
 
     def land(
         self, number: int, known: float = 0.1, second: int = 0, keys: int | None = None
     ) -> None:
         """Land deliveries, a part of them copies of live documents; keys: of so many documents."""
-        start, self.landed = self.landed, self.landed + number
         batch = self.sql("select count(*) from landing.deliveries.snapshots")[0][0]
+        self.batch = batch
         new = f"concat('n{batch}-', {'id' if keys is None else f'id % {keys}'})"
         old = f"cast(pmod(xxhash64(id, {batch}), {max(self.live // 2, 1)}) as string)"
         key = f"if(id % 1000 < {int(known * 1000)}, {old}, {new})"
@@ -93,7 +112,7 @@ class Lake:
         listed = ", ".join(values.values())
         self.sql(
             f"insert into landing.deliveries ({', '.join(values)}) "
-            f"select {listed} from range({start}, {start + number}, 1, 4)"
+            f"select {listed} from range(0, {number}, 1, 4)"
         )
 
     def _make(self) -> None:
@@ -104,8 +123,17 @@ class Lake:
         self.run("run")
         self._fill("live", self.live // 2, 0)
         self._fill("expired", self.expired // 2, TTL_HOURS)
+        self._say_that_it_was_meant()
+
+    def _say_that_it_was_meant(self) -> None:
+        """Note what was added behind the last publication as upkeep notes what it does."""
         history = "exactly_once.document_history"
-        self.sql(f"alter table {history} create or replace tag exactly_once_upkeep")
+        published = self.sql(
+            "select max_by(ledger_publishes['document_history'], run_number) "
+            "from exactly_once.published_runs"
+        )[0][0]
+        main = self.sql(f"select snapshot_id from {history}.refs where name = 'main'")[0][0]
+        self.sql(f"alter table {history} set tblproperties ('{NOTE}' = '{published}:{main}')")
 
     def _fill(self, kind: str, documents: int, hours_before: int, step: int = 10_000_000) -> None:
         """Documents in hours of the day before NOW (live) or of the days before that."""
@@ -153,7 +181,7 @@ class Lake:
             )
 
 
-def _write_project(folder: Path, settings: dict[str, str]) -> None:
+def _write_project(folder: Path, catalog: str, settings: dict[str, str]) -> None:
     """The project with triggers for benchmarks, and a profile that leads to this lake."""
     for name in ("models", "macros", "tests", "selectors.yml", "python_udfs"):
         link = folder / name
@@ -182,11 +210,14 @@ def _write_project(folder: Path, settings: dict[str, str]) -> None:
     )
     profile = yaml.safe_load((PROJECT / "profiles.example.yml").read_text())
     parameters = profile["exactly_once"]["outputs"]["local"]["server_side_parameters"]
-    for name, value in parameters.items():
+    for name, value in list(parameters.items()):
         if "EXACTLY_ONCE_LAKE" in value:
             prefix = "jdbc:sqlite:" if value.startswith("jdbc:sqlite:") else ""
             parameters[name] = f"{prefix}{folder}/{value.rsplit('/', 1)[1]}"
-    parameters.update(settings)
+        if name.startswith("spark.sql.catalog.lake"):
+            own = name.replace("spark.sql.catalog.lake", f"spark.sql.catalog.{catalog}")
+            parameters[own] = parameters.pop(name)
+    parameters.update({"spark.sql.defaultCatalog": catalog, **settings})
     (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
 
 

@@ -16,7 +16,8 @@
     {%- endif -%}
 
     {%- call statement('main') -%}
-        insert {{ 'overwrite' if config.get('write') == 'replace' else 'into' }} {{ relation }}
+        -- by name: a column that was added to the table later stands last there
+        insert {{ 'overwrite' if config.get('write') == 'replace' else 'into' }} {{ relation }} by name
         select {{ names }}
         from (
             {{ sql }}

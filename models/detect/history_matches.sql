@@ -1,4 +1,9 @@
 {%- set skew = var('clock_skew_tolerance_ms') -%}
+{%- set queued = queue_keys() -%}
+{%- set live %}
+    select * from {{ last_published('document_history') }}
+    where expires_at > {{ plus_ms(queued.oldest, -skew) }}
+{%- endset -%}
 with
 
 keys as (
@@ -21,15 +26,16 @@ live_history as (
         started_at,
         expires_at,
         delivery_id
-    from {{ last_published('document_history') }}
-    where expires_at > {{ plus_ms(oldest_in_queue(), -skew) }}
+    from ({{ live }})
+    where {{ is_of_this_run(live, queued) | indent(4) }}
 
 ),
 
 -- two hashes of trigger and key together name both, so neither text is read
 entries_of_history as (
 
-    select /*+ broadcast(keys) */
+    -- few entries are left: what is shuffled, where keys are too many to be sent about, is small
+    select {{ '/*+ broadcast(keys) */' if (queued.number or 0) <= 1000000 }}
         keys.trigger_name,
         keys.key_hash,
         keys.key_check,
