@@ -87,8 +87,16 @@ def running_rabbitmq(program: Path, folder: Path) -> Iterator[RabbitMqBroker]:
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()
-        # it starts a name server that outlives it
-        subprocess.run(["epmd", "-kill"], env=environment, check=False, capture_output=True)
+        _end_name_server(environment)
+
+
+def _end_name_server(environment: dict[str, str]) -> None:
+    """End what outlives the broker; it refuses until it has noticed that the broker is gone."""
+    for _ in range(50):
+        ended = subprocess.run(["epmd", "-kill"], env=environment, check=False, capture_output=True)
+        if ended.returncode == 0 and b"not allowed" not in ended.stdout:
+            return
+        time.sleep(0.2)
 
 
 def _wait_for(broker: RabbitMqBroker, server: subprocess.Popen, output: Path) -> None:
