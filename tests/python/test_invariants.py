@@ -119,9 +119,14 @@ def write_seeds(project: DbtRuns) -> None:
             {"trigger_name": "counts", "detect_duplicates": True},
             {"trigger_name": "records", **history},
             {"trigger_name": "sleeps", "enabled": False, **history},
+            {
+                "trigger_name": "asks",
+                "detect_duplicates": True,
+                "resolver": "examples.jms_delivery_count",
+            },
         ],
     )
-    services = {"ships": "ship", "counts": "count", "records": None, "sleeps": None}
+    services = {"ships": "ship", "counts": "count", "records": None, "sleeps": None, "asks": None}
     project.seed(
         "trigger_conditions",
         [
@@ -193,7 +198,9 @@ def story(
     project.forget_parsed()
     repaired = project.dbt(*hot_path, clock=minutes(41))
     assert repaired.success, failures(repaired)
-    kept.tested = project.dbt("test", "--select", "test_type:singular")
+    # an audit reads a view for people, which a schedule does not make
+    project.run("run", "--select", "document_lifecycle")
+    kept.tested = project.dbt("test", "--select", "path:tests/invariants", "path:tests/audit")
     return kept
 
 
@@ -394,6 +401,21 @@ VIOLATIONS: dict[str, dict[str, tuple[str, Change]]] = {
         "asked for a delivery that waits": (
             "decisions",
             with_values(of("copy of new"), resolver_result="'DUPLICATE'"),
+        ),
+    },
+    "a_resolver_is_asked_once_about_a_delivery": {
+        "asked twice": ("resolver_answers", with_more("true", message="'once more'")),
+        "an answer that is none": (
+            "resolver_answers",
+            with_values("true", resolver_result="'MAYBE'"),
+        ),
+        "no answer": ("resolver_answers", with_values("true", resolver_result="null")),
+    },
+    "every_step_of_a_document_is_an_allowed_one": {
+        "a state that is none": ("document_lifecycle", with_values("true", state="'AGAIN'")),
+        "a step that is not allowed": (
+            "document_lifecycle",
+            with_values("from_state is null", from_state="'ACKNOWLEDGED'"),
         ),
     },
     "a_decision_names_a_rule_that_matches_its_evidence": {

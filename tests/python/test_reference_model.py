@@ -414,9 +414,20 @@ def raising(error: Exception) -> Resolver:
     [
         (lambda d: "NEW", ("NEW", "R06a", "NEW", None)),
         (lambda d: ("DUPLICATE", "seen"), ("DUPLICATE", "R06b", "DUPLICATE", "seen")),
-        (lambda d: None, ("IN_DOUBT", "R06g", "INVALID", None)),
-        (raising(TransientError("later")), ("IN_DOUBT", "R06e", "TRANSIENT_ERROR", "later")),
-        (raising(ValueError("no")), ("IN_DOUBT", "R06f", "ERROR", "no")),
+        (
+            lambda d: None,
+            (
+                "IN_DOUBT",
+                "R06g",
+                "INVALID",
+                "answered None, not one of NEW, DUPLICATE, IN_DOUBT",
+            ),
+        ),
+        (
+            raising(TransientError("later")),
+            ("IN_DOUBT", "R06e", "TRANSIENT_ERROR", "TransientError: later"),
+        ),
+        (raising(ValueError("no")), ("IN_DOUBT", "R06f", "ERROR", "ValueError: no")),
     ],
 )
 def test_the_resolver_settles_what_the_count_cannot(
@@ -435,7 +446,7 @@ def test_a_transient_error_stops_its_chain_and_suspends_from_the_next_run_on() -
 
     def resolver(delivery: Delivery) -> str:
         asked.append(delivery.delivery_id)
-        return "TRANSIENT_ERROR"
+        raise TransientError("later")
 
     suspending = replace(CONCURRENT, resolver="r", suspend_on_preprocessing_error=True)
     model = simulator(suspending, answer=resolver)
