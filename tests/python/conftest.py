@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from rabbitmq import RabbitMqBroker, find_server, running_rabbitmq
 
 from dbt_exactly_once.session import Project, find_project, open_session, read_credentials
+from dbt_exactly_once.startup import JAVA_OPTIONS
 
 PROJECT_FOLDER = Path(__file__).parents[2]
 
@@ -42,6 +43,9 @@ def spark(profiles_dir: Path, lake: Path) -> Iterator[SparkSession]:
     """One session for all tests, as the profile describes it."""
     assert os.environ["EXACTLY_ONCE_LAKE"] == str(lake)
     credentials = read_credentials(find_project(PROJECT_FOLDER), profiles_dir, TARGET)
+    parameters = credentials.server_side_parameters
+    # it lives for many runs
+    parameters[JAVA_OPTIONS] = parameters[JAVA_OPTIONS].replace("-XX:TieredStopAtLevel=1", "")
     session = open_session(credentials)
     yield session
     session.stop()

@@ -42,6 +42,7 @@ SEEDS = [int(seed) for seed in os.environ.get("EXACTLY_ONCE_SEEDS", "3 12").spli
 RESOLVER_SEEDS = [
     int(seed) for seed in os.environ.get("EXACTLY_ONCE_RESOLVER_SEEDS", "325").split()
 ]
+RUNS = int(os.environ.get("EXACTLY_ONCE_RUNS", "5"))
 EXAMPLES = int(os.environ.get("EXACTLY_ONCE_EXAMPLES", "2"))
 
 
@@ -75,7 +76,7 @@ def test_any_feed_is_decided_as_the_reference_model_decides_it(
 def test_resolvers_are_asked_as_the_reference_model_asks_them(
     seed: int, spark: SparkSession, profiles_dir: Path, tmp_path: Path
 ) -> None:
-    scenario = random_scenario(seed, resolvers=True, runs=5, deliveries=60)
+    scenario = random_scenario(seed, resolvers=True, runs=RUNS, deliveries=60)
     runs = DbtRuns(spark, profiles_dir, tmp_path)
     runs.add_udfs("answer_in_document")
     expected: list[tuple[Any, ...]] = []

@@ -42,7 +42,9 @@ def run_agreement(target: str, test: str, **settings: str) -> None:
 
 def test_a_cluster_decides_as_the_reference_model_decides(tmp_path: Path) -> None:
     with spark_cluster(tmp_path, workers=2) as address:
-        run_agreement("cluster", WITH_RESOLVERS, EXACTLY_ONCE_CLUSTER=address)
+        run_agreement(
+            "cluster", WITH_RESOLVERS, EXACTLY_ONCE_CLUSTER=address, EXACTLY_ONCE_RUNS="2"
+        )
     for number in range(2):
         log = (tmp_path / f"worker-{number}.log").read_text()
         assert "Asked to launch executor" in log, "both workers have worked"

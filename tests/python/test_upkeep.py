@@ -20,10 +20,9 @@ HISTORY = (
 )
 
 
-@pytest.fixture
-def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
+def two_triggers(spark: SparkSession, profiles_dir: Path, folder: Path) -> DbtRuns:
     """One trigger whose documents have a service, one whose documents have none."""
-    found = DbtRuns(spark, profiles_dir, tmp_path)
+    found = DbtRuns(spark, profiles_dir, folder)
     detects = {"detect_duplicates": True, "use_history": True, "processing_mode": "concurrent"}
     found.seed(
         "triggers",
@@ -46,6 +45,21 @@ def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
         ],
     )
     found.run("seed")
+    return found
+
+
+@pytest.fixture
+def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
+    return two_triggers(spark, profiles_dir, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def told(
+    spark: SparkSession, profiles_dir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> DbtRuns:
+    """A lake with a story, for tests that leave it as it was."""
+    found = two_triggers(spark, profiles_dir, tmp_path_factory.mktemp("told"))
+    tell_a_story(found)
     return found
 
 
@@ -117,24 +131,23 @@ def lose(runs: DbtRuns, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["dropped", "emptied", "restored"])
-def test_history_that_is_lost_stops_the_run_and_is_made_anew(how: str, runs: DbtRuns) -> None:
-    tell_a_story(runs)
-    before = runs.rows(HISTORY)
+def test_history_that_is_lost_stops_the_run_and_is_made_anew(how: str, told: DbtRuns) -> None:
+    before = told.rows(HISTORY)
     assert len(before) >= 12
-    lose(runs, how)
+    lose(told, how)
 
-    (told,) = failures(runs.dbt("run", clock=at(81)))[:1]
-    assert "document_history" in told
-    assert "`dbt run-operation rebuild_history`" in told
-    assert "reset_state" in told
+    (why,) = failures(told.dbt("run", clock=at(81)))[:1]
+    assert "document_history" in why
+    assert "`dbt run-operation rebuild_history`" in why
+    assert "reset_state" in why
 
-    runs.run("run-operation", operation="rebuild_history")
-    assert runs.rows(HISTORY) == before
-    runs.land("deliveries", [delivery("copy of later", 82, uuid="later")])
-    runs.decide(clock=at(83))
-    assert runs.rows(
+    told.run("run-operation", operation="rebuild_history")
+    assert told.rows(HISTORY) == before
+    told.land("deliveries", [delivery(f"copy after {how}", 82, uuid="later")])
+    told.decide(clock=at(83))
+    assert told.rows(
         "select rule_id from {schema}.document_status "
-        "where delivery_id = 'copy of later' and trigger_name = 'records'"
+        f"where delivery_id = 'copy after {how}' and trigger_name = 'records'"
     ) == [("R09",)]
 
 
