@@ -64,6 +64,20 @@
 
     -- ---- deliveries of one key, decided one after the other
 
+    -- most keys come once in a run and meet what history knows of them, no more
+    keys_that_come_again as (
+
+        select
+            trigger_name,
+            key_hash,
+            key_check
+        from timed
+        where uses_history
+        group by trigger_name, key_hash, key_check
+        having count(*) > 1
+
+    ),
+
     chains as (
 
         select
@@ -98,6 +112,11 @@
                 )
             ) as deliveries
         from timed
+        left semi join keys_that_come_again
+            on
+                timed.key_hash = keys_that_come_again.key_hash
+                and timed.key_check = keys_that_come_again.key_check
+                and timed.trigger_name = keys_that_come_again.trigger_name
         where timed.uses_history
         group by timed.trigger_name, timed.key_hash, timed.key_check
 
@@ -255,27 +274,46 @@
 
     -- ---- each delivery by itself: state, rule, status
 
-    with_state as (
+    meeting as (
 
         select
             timed.*,
-            chained.waits_for_delivery_id,
             coalesce(chained.is_behind, false) as is_behind,
             chained.stopped_at_delivery_id,
-            chained.entries,
-            if(
-                timed.uses_history,
-                {{ history_state(
-                    'chained.completed_until', 'chained.waits_until', 'chained.processing_until',
-                    'timed.received_at', 'timed.is_unavailable', 'timed.removed_until'
-                ) }},
-                'NONE'
-            ) as history_state
+            coalesce(chained.completed_until, known.completed_until) as completed_until,
+            coalesce(chained.processing_until, known.processing_until) as processing_until,
+            coalesce(chained.waits_until, known.waits_until) as waits_until,
+            coalesce(
+                chained.waits_for_delivery_id, known.waits_for_delivery_id
+            ) as waits_for_delivery_id,
+            coalesce(chained.entries, known.entries) as entries
         from timed
         left join chained
             on
                 timed.trigger_name = chained.trigger_name
                 and timed.delivery_id = chained.delivery_id
+        left join {{ ref('history_matches') }} as known
+            on
+                timed.uses_history
+                and timed.key_hash = known.key_hash
+                and timed.key_check = known.key_check
+                and timed.trigger_name = known.trigger_name
+
+    ),
+
+    with_state as (
+
+        select
+            *,
+            if(
+                uses_history,
+                {{ history_state(
+                    'completed_until', 'waits_until', 'processing_until', 'received_at',
+                    'is_unavailable', 'removed_until'
+                ) }},
+                'NONE'
+            ) as history_state
+        from meeting
 
     ),
 
