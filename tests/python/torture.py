@@ -2,13 +2,14 @@
 
     python tests/python/torture.py [--kills 60] [--pairs 15] [--takeovers 4] [--boundaries]
 
-Real `dbt build`, `exactly-once land` and `dbt seed` processes work on a lake of their own and are
-ended with SIGKILL: at random moments, and right after a change of a table that they make (the
-catalog's SQLite file and the tables' metadata are watched from outside, the product has no switches
-for it). What was killed is started again until the queue is empty, then every decision is compared
-with that of a lake where nobody was killed. Runs are also put to sleep until another has taken
-over, and woken: they must publish nothing. At last, pairs of runs start at the same moment: one
-publishes, the other explains.
+Real `dbt build`, `exactly-once land`, `dbt seed` and `maintain` processes work on a lake of their
+own and are ended with SIGKILL: at random moments of each stage, and after each of the changes of
+tables that a run makes, which is before the next one (the catalog's SQLite file, the tables'
+metadata and what dbt prints are watched from outside, the product has no switches for it). What was
+killed is started again until the queue is empty, then every decision is compared with that of a
+lake where nobody was killed. Runs are also put to sleep until another has taken over, and woken:
+they must publish nothing. Pairs of runs start at the same moment: one publishes, the other
+explains.
 """
 
 from __future__ import annotations
@@ -43,72 +44,106 @@ LINKED = ("models", "macros", "tests", "python_udfs", "dbt_project.yml", "select
 STATUS = ("delivery_id", "trigger_name", "status", "rule_id", "document_key", "matched_delivery_id")
 LAND, DECIDE, SEED = ("land",), ("build", "--selector", "hot_path"), ("seed",)
 UPKEEP = ("run-operation", "maintain")
-
-
-@dataclass(frozen=True)
-class Change:
-    """A table as the catalog shows it: which refs it has."""
-
-    table: str
-    refs: tuple[tuple[str, int], ...]
-
-    @property
-    def branches(self) -> set[str]:
-        return {name for name, _ in self.refs if name.startswith("run_")}
+STAGE_OF_COMMAND = {LAND: "landing", SEED: "seeds", UPKEEP: "upkeep"}
 
 
 class Watch:
-    """Sees each change of a table in a lake, from outside."""
+    """Sees each change of a table in a lake, from outside, and at which stage a process is."""
 
-    def __init__(self, lake: Path) -> None:
-        self._catalog = lake / "catalog.db"
-        self._seen = self._locations()
-
-    def _locations(self) -> dict[str, str]:
-        if not self._catalog.exists():
-            return {}
-        try:
-            with sqlite3.connect(f"file:{self._catalog}?mode=ro", uri=True, timeout=5) as catalog:
-                return dict(
-                    catalog.execute("select table_name, metadata_location from iceberg_tables")
-                )
-        except sqlite3.OperationalError:
-            return self._seen
+    def __init__(self, lake: Lake, stage: str = "before any change") -> None:
+        self._lake = lake
+        self._seen = table_locations(lake)
+        self._said = lake.log.stat().st_size if lake.log.exists() else 0
+        self._is_audited = False
+        self.stage = stage
 
     def changes(self) -> list[str]:
-        """What has changed since the last call, in words: of which stage it is, and what."""
-        now, before = self._locations(), self._seen
+        """What has changed since the last call: the stage, and the change in words."""
+        now, before = table_locations(self._lake), self._seen
         self._seen = now
-        found = [f"lock: {name} gone" for name in before.keys() - now.keys() if "lock" in name]
-        for name in now:
+        found = []
+        for name in sorted(before.keys() - now.keys()):
+            # a buried lock is renamed, and forgotten later
+            found.append(f"{'lock taken from a dead run' if name == LOCK else name[:11] + ' gone'}")
+        for name in sorted(now):
             if now[name] != before.get(name):
                 found.append(self._in_words(name, before.get(name), now[name]))
-        return found
+        return [f"{self._stage_after(change)}: {change}" for change in found if change]
 
     def _in_words(self, name: str, before: str | None, now: str) -> str:
-        if "lock" in name:
-            return f"lock: {name.removesuffix(name[len('run_lock_of') :])} made"
+        if name.startswith(LOCK):
+            return "lock made" if name == LOCK else ""
         old, new = _refs(before), _refs(now)
-        if name in SEEDS:
-            return f"seeds: {name} loaded"
-        if name in LANDED:
-            return f"landing: {name} changed"
-        branches = new.keys() - old.keys()
-        if any("upkeep" in branch for branch in branches | (old.keys() - new.keys())):
-            return f"upkeep: {name}"
-        if old.get("main") != new.get("main"):
-            return f"publication: {name} moved"
-        if old.keys() - new.keys():
-            return f"publication: {name} branch dropped"
-        return f"branch writes: {name}"
+        if name in LEDGERS and old.get("main") != new.get("main"):
+            return f"{name} published"
+        runs = {ref for ref in new if ref.startswith("run_")}
+        if any(old.get(ref) != new[ref] for ref in runs):
+            return f"{name} written"
+        if len(old) > len(new):
+            return f"{name} lost a branch"
+        return f"{name} changed"
+
+    def _stage_after(self, change: str) -> str:
+        """The stage that a `dbt build` has reached; that of other commands does not change."""
+        if self.stage not in DECIDING:
+            return self.stage
+        if change.endswith("written"):
+            self.stage = "branch writes"
+        elif self.stage in ("branch writes", "tests") and change.endswith("published"):
+            self.stage = "publication"
+        elif self.stage == "before any change":
+            self.stage = "takeover" if change.startswith("lock taken") else "lock"
+        elif self.stage in ("takeover", "lock") and change.partition(" ")[0] in LEDGERS:
+            self.stage = "recovery"
+        return self.stage
+
+    def tests(self) -> bool:
+        """Whether a test of the run's writes has just started, the first one."""
+        if self.stage != "branch writes" or self._is_audited:
+            return False
+        with self._lake.log.open("rb") as log:
+            log.seek(self._said)
+            self._is_audited = b"START test" in log.read()
+        if self._is_audited:
+            self.stage = "tests"
+        return self._is_audited
 
 
+DECIDING = ("before any change", "takeover", "lock", "recovery", "branch writes", "tests")
+DECIDING += ("publication",)
+# changes of every run that decides something
+BEFORE_PUBLICATION = (
+    "lock made",
+    "document_status written",
+    "document_history written",
+    "published_runs written",
+)
+LOCK = "run_lock"
 LEDGERS = {path.stem for path in (PROJECT_FOLDER / "models" / "record").glob("*.sql")}
 SEEDS = {path.stem for path in (PROJECT_FOLDER / "seeds").glob("*.csv")}
 LANDED = {"deliveries", "trigger_executions", "resubmissions", "trigger_commands"} | {
     "delivery_holds",
     "rejected_landings",
 }
+
+
+def table_locations(lake: Lake) -> dict[str, str]:
+    """Where the catalog says that the metadata of each table is."""
+    catalog = lake.lake / "catalog.db"
+    while catalog.exists():
+        try:
+            with contextlib.closing(
+                sqlite3.connect(f"file:{catalog}?mode=ro", uri=True, timeout=5)
+            ) as connection:
+                return dict(
+                    connection.execute("select table_name, metadata_location from iceberg_tables")
+                )
+        except sqlite3.OperationalError as error:
+            if "no such table" in str(error):
+                break
+            # a writer was faster
+            time.sleep(0.001)
+    return {}
 
 
 def _refs(location: str | None) -> dict[str, int]:
@@ -127,8 +162,11 @@ class Lake:
 
     def __init__(self, folder: Path, pieces: Sequence[Path]) -> None:
         self.folder = folder
-        self.pieces = list(pieces)
         self.lake = folder / "lake"
+        self.log = folder / "log.txt"
+        self._left = list(pieces)
+        self.landed: list[Path] = []
+        self.landed_at: int | None = None
         folder.mkdir(parents=True)
         for linked in LINKED:
             if (PROJECT_FOLDER / linked).exists():
@@ -142,7 +180,7 @@ class Lake:
         command = [str(PROGRAMS / program), *arguments, "--project-dir", str(self.folder)]
         if variables:
             command += ["--vars", json.dumps(variables)]
-        log = (self.folder / "log.txt").open("ab")
+        log = self.log.open("ab")
         return subprocess.Popen(
             command,
             cwd=self.folder,
@@ -165,7 +203,24 @@ class Lake:
             raise RuntimeError(f"{' '.join(arguments)} failed:\n{self.said()[-3000:]}")
 
     def said(self) -> str:
-        return (self.folder / "log.txt").read_text(errors="replace")
+        return self.log.read_text(errors="replace")
+
+    def next_piece(self) -> Path:
+        """The next piece of the feed, to be landed now."""
+        self.landed.append(self._left.pop(0))
+        self.landed_at = mains(self).get("published_runs")
+        return self.landed[-1]
+
+    def land_where_all_is_decided(self) -> None:
+        """Land the next piece, unless the last one is still to be decided."""
+        if not self.landed or mains(self).get("published_runs") != self.landed_at:
+            self.finish(*LAND, str(self.next_piece()))
+
+    def land_rest(self) -> None:
+        """Land what is left of the feed."""
+        rest, self._left = self._left, []
+        self.landed += rest
+        self.finish(*LAND, *map(str, rest))
 
     def table(self, name: str) -> list[dict[str, Any]]:
         """The rows of a table, read without Spark."""
@@ -198,6 +253,8 @@ class Score:
     kills: int = 0
     kills_by_stage: Counter[str] = field(default_factory=Counter)
     boundaries: Counter[str] = field(default_factory=Counter)
+    missed: list[str] = field(default_factory=list)
+    last: str = ""
     deliveries: int = 0
     lost: int = 0
     doubled: int = 0
@@ -211,7 +268,9 @@ class Score:
         stages = ", ".join(f"{stage} {n}" for stage, n in sorted(self.kills_by_stage.items()))
         return [
             f"runs {self.runs}, kills {self.kills} ({stages})",
-            f"boundaries killed at: {len(self.boundaries)}",
+            f"kills at different changes of tables: {len(self.boundaries)}",
+            f"moments that were not met: {len(self.missed)}",
+            *self.missed,
             f"deliveries {self.deliveries}: lost {self.lost}, doubled {self.doubled}, "
             f"different {self.different}",
             f"takeovers from a sleeping run {self.takeovers}, wrong {len(self.takeovers_wrong)}",
@@ -228,51 +287,65 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def watch_until(
-    process: subprocess.Popen[bytes], lake: Path, stop: Callable[[int, str], bool]
-) -> list[str]:
-    """The changes that a process makes, killed at the first for which stop(number, change)."""
-    watch = Watch(lake)
+@dataclass(frozen=True)
+class Moment:
+    """When a command is killed: after a change of some words, or somewhere in a stage."""
+
+    command: tuple[str, ...]
+    # of a change, with its stage: "publication: document_status published"
+    change: str | None = None
+    stage: str | None = None
+    # so many changes into the stage, and so many seconds later
+    number: int = 1
+    seconds: float = 0.0
+
+
+def kill_at(lake: Lake, moment: Moment, score: Score, *arguments: str) -> bool:
+    """Start a command and kill it at a moment; False where it ended without having come to it."""
+    watch = Watch(lake, STAGE_OF_COMMAND.get(moment.command, DECIDING[0]))
+    process = lake.start(*moment.command, *arguments)
     seen: list[str] = []
-    while process.poll() is None:
-        for change in watch.changes():
-            seen.append(change)
-            if stop(len(seen), change):
-                kill(process)
-                return seen
-        time.sleep(0.002)
-    return seen + watch.changes()
-
-
-def stage_of(change: str) -> str:
-    return change.split(":")[0]
-
-
-def kill_at_change(lake: Lake, number: int, score: Score, *arguments: str) -> bool:
-    """Start a command and kill it after its change of a number; False where it ended before."""
-    process = lake.start(*arguments)
-    seen = watch_until(process, lake.lake, lambda count, _: count == number)
+    last = f"{watch.stage}: nothing"
     score.runs += 1
-    if len(seen) < number or process.returncode != -signal.SIGKILL:
+    while process.poll() is None:
+        changes = watch.changes()
+        if watch.tests():
+            changes.append("tests: the first has started")
+        for change in changes:
+            last = change
+            if moment.change == change or stage_of(change) == moment.stage:
+                seen.append(change)
+        if len(seen) >= moment.number:
+            time.sleep(moment.seconds)
+            break
+        time.sleep(0.002)
+    if process.poll() is not None:
         return False
+    kill(process)
+    last = (watch.changes() or [last])[-1]
     score.kills += 1
-    score.kills_by_stage[stage_of(seen[-1])] += 1
-    score.boundaries[seen[-1]] += 1
+    score.kills_by_stage[stage_of(last)] += 1
+    score.boundaries[last] += 1
+    score.last = last
     return True
 
 
-def kill_at_random(lake: Lake, seconds: float, score: Score, *arguments: str) -> None:
-    """Start a command and kill it after some seconds, unless it has ended by itself."""
-    process = lake.start(*arguments)
-    watch = Watch(lake.lake)
-    try:
-        process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        kill(process)
-        seen = watch.changes()
-        score.kills += 1
-        score.kills_by_stage[stage_of(seen[-1]) if seen else "before any change"] += 1
-    score.runs += 1
+def changes_of(lake: Lake, *command: str) -> list[str]:
+    """The changes that a command makes that nobody kills."""
+    watch = Watch(lake)
+    process = lake.start(*command)
+    seen: list[str] = []
+    while process.poll() is None:
+        seen += watch.changes()
+        time.sleep(0.002)
+    seen += watch.changes()
+    if process.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{lake.said()[-3000:]}")
+    return list(dict.fromkeys(seen))
+
+
+def stage_of(change: str) -> str:
+    return change.partition(":")[0]
 
 
 # ---- the story
@@ -292,12 +365,11 @@ def cut_feed(folder: Path, pieces: int, rows: int) -> list[Path]:
 
 
 def undisturbed(folder: Path, pieces: Sequence[Path]) -> Lake:
-    """The same landings and one run after each, with nobody killed."""
+    """The same feed in a lake where nobody is killed: landed at once, decided in one run."""
     lake = Lake(folder, pieces)
     lake.finish(*SEED)
-    for piece in pieces:
-        lake.finish(*LAND, str(piece))
-        lake.finish(*DECIDE)
+    lake.land_rest()
+    lake.finish(*DECIDE)
     return lake
 
 
@@ -324,62 +396,84 @@ def _summed(rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
 
 def torture(
     folder: Path,
+    moments: Sequence[Moment],
     *,
-    kills: int,
     pairs: int,
     takeovers: int,
-    boundaries: bool,
     seed: int,
-    pieces: int = 4,
-    rows: int = 800,
+    rows: int,
+    boundaries: bool = False,
     say: Callable[[str], None] = print,
 ) -> Score:
     """Kill, start again, compare."""
     chance = random.Random(seed)
     score = Score()
+    # enough that there is something to decide at each kill
+    pieces = 2 * len(moments) + takeovers + pairs + 60 * boundaries + 3
     files = cut_feed(folder / "feed", pieces, rows)
-    say("a lake where nobody is killed")
-    wanted = undisturbed(folder / "undisturbed", files)
     lake = Lake(folder / "tortured", files)
-    plan = list(_plan(chance, kills, boundaries))
-    for number, piece in enumerate(files):
-        lake.finish(*SEED) if number == 0 else None
-        for command, moment in plan[number :: len(files)]:
-            arguments = [*command, str(piece)] if command is LAND else command
-            if isinstance(moment, int):
-                kill_at_change(lake, moment, score, *arguments)
-            else:
-                kill_at_random(lake, moment, score, *arguments)
-            say(f"{score.kills} kills")
-        lake.finish(*SEED)
-        lake.finish(*LAND, str(piece))
-        if number < takeovers:
-            wake_after_takeover(lake, chance.randint(2, 30), score)
+    lake.finish(*SEED)
+    if boundaries:
+        say("-- a run that nobody kills")
+        lake.land_where_all_is_decided()
         lake.finish(*DECIDE)
-        score.runs += 1
-    compare(lake, wanted, score)
-    for _ in range(pairs):
+        lake.land_where_all_is_decided()
+        changes = changes_of(lake, *DECIDE)
+        moments = [*moments, *(Moment(DECIDE, change=change) for change in changes)]
+    for moment in moments:
+        for _ in range(3):
+            if kill_once(lake, moment, score):
+                say(f"{score.kills} kills, the last at {score.last}")
+                break
+        else:
+            score.missed.append(str(moment))
+    for _ in range(takeovers):
+        lake.land_where_all_is_decided()
+        wake_after_takeover(lake, chance.choice(BEFORE_PUBLICATION), score)
+        say(f"{score.takeovers} takeovers")
+    for number in range(pairs):
+        if number < pairs - 1:
+            lake.land_where_all_is_decided()
+        else:
+            lake.land_rest()
         start_two(lake, score)
         say(f"{score.pairs} pairs")
+    say("-- a lake where nobody is killed")
+    compare(lake, undisturbed(folder / "undisturbed", lake.landed), score)
     return score
 
 
-def _plan(
-    chance: random.Random, kills: int, boundaries: bool
-) -> Iterator[tuple[tuple[str, ...], int | float]]:
-    """Which command is killed, and when: after a change of a number, or after some seconds."""
-    commands = [DECIDE] * 6 + [LAND, SEED, UPKEEP]
-    if boundaries:
-        for number in range(1, 60):
-            yield DECIDE, number
-    for _ in range(kills):
-        command = chance.choice(commands)
-        if command is DECIDE and chance.random() < 0.6:
-            yield command, chance.randint(1, 40)
-        elif command is DECIDE:
-            yield command, chance.uniform(4, 25)
+def kill_once(lake: Lake, moment: Moment, score: Score) -> bool:
+    """Start a command and kill it at a moment, with all that this needs before and after."""
+    if moment.command == LAND:
+        piece = str(lake.next_piece())
+        is_killed = kill_at(lake, moment, score, piece)
+        lake.finish(*LAND, piece)
+        return is_killed
+    lake.land_where_all_is_decided()
+    is_killed = kill_at(lake, moment, score)
+    if moment.command == SEED:
+        lake.finish(*SEED)
+    return is_killed
+
+
+def random_moments(chance: random.Random, kills: int) -> Iterator[Moment]:
+    """Moments in every stage in turn, anywhere within it."""
+    # a takeover and a recovery follow what was killed before them
+    stages = ["branch writes", "takeover", "tests", "publication", "recovery", "takeover", ""]
+    writes = {"branch writes": 8, "publication": 7}
+    for number in range(kills):
+        turn = number % (len(stages) + len(STAGE_OF_COMMAND))
+        if turn >= len(stages):
+            command, stage = list(STAGE_OF_COMMAND.items())[turn - len(stages)]
+            yield Moment(command, stage=stage, seconds=chance.uniform(0, 0.1))
+        elif stages[turn]:
+            stage = stages[turn]
+            seconds = chance.uniform(0, 1 if stage == "tests" else 0.05)
+            change = chance.randint(1, writes.get(stage, 1))
+            yield Moment(DECIDE, stage=stage, number=change, seconds=seconds)
         else:
-            yield command, chance.randint(1, 3)
+            yield Moment(DECIDE, number=0, seconds=chance.uniform(2, 20))
 
 
 def start_two(lake: Lake, score: Score) -> None:
@@ -397,31 +491,32 @@ def start_two(lake: Lake, score: Score) -> None:
         score.pairs_wrong.append(f"pair {score.pairs}: {codes}, {said[-300:]}")
 
 
-def wake_after_takeover(lake: Lake, change: int, score: Score) -> None:
+def wake_after_takeover(lake: Lake, change: str, score: Score) -> None:
     """A run sleeps past its time-out while another takes over; woken, it publishes nothing."""
+    watch = Watch(lake)
     sleeper = lake.start(*DECIDE)
-    watch = Watch(lake.lake)
-    seen = 0
-    while sleeper.poll() is None and seen < change:
-        seen += len(watch.changes())
+    while not any(found.endswith(f": {change}") for found in watch.changes()):
+        if sleeper.poll() is not None:
+            score.missed.append(f"a run that sleeps after {change}")
+            return
         time.sleep(0.002)
     os.killpg(sleeper.pid, signal.SIGSTOP)
     try:
         lake.finish(*DECIDE, run_timeout=0)
-        published = _mains(lake)
+        published = mains(lake)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(sleeper.pid, signal.SIGCONT)
     code = sleeper.wait()
     score.runs += 2
     score.takeovers += 1
-    if code == 0 or _mains(lake) != published:
-        score.takeovers_wrong.append(f"woken after change {change}: exit {code}")
+    if mains(lake) != published or code == 0:
+        score.takeovers_wrong.append(f"woken after {change}: exit {code}")
 
 
-def _mains(lake: Lake) -> dict[str, int | None]:
+def mains(lake: Lake) -> dict[str, int | None]:
     """Where main of each table stands."""
-    locations = Watch(lake.lake)._seen
+    locations = table_locations(lake)
     return {
         name: _refs(location).get("main") for name, location in locations.items() if name in LEDGERS
     }
@@ -439,7 +534,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--pairs", type=int, default=15)
-    parser.add_argument("--takeovers", type=int, default=4, help="at most one for each landing")
+    parser.add_argument("--takeovers", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=4141, help="of the demo feed")
     parser.add_argument("--boundaries", action="store_true", help="also one kill at every change")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--csv", type=Path, help="write the kills by boundary there")
@@ -447,11 +543,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="torture_") as folder:
         score = torture(
             Path(folder),
-            kills=arguments.kills,
+            list(random_moments(random.Random(arguments.seed), arguments.kills)),
             pairs=arguments.pairs,
             takeovers=arguments.takeovers,
-            boundaries=arguments.boundaries,
             seed=arguments.seed,
+            rows=arguments.rows,
+            boundaries=arguments.boundaries,
         )
     print("\n".join(score.lines()))
     if arguments.csv:
