@@ -8,7 +8,8 @@ session, the same is asked of Iceberg itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -19,6 +20,41 @@ if TYPE_CHECKING:
 
 class ExactlyOnceError(DbtRuntimeError):
     """An error that a person can mend; its text is one line: what, where, what to do."""
+
+
+def one_line(error: BaseException) -> str:
+    """The telling line of an error; those of the JVM come as pages, with the cause at their end."""
+    text = str(error)
+    match = re.search(r"\[[A-Z][A-Z_0-9]+(?:\.[A-Z_0-9]+)*\][^\n]*", text)
+    causes = re.findall(r"^\s*Caused by: ([^\n]*)", text, re.MULTILINE)
+    telling = (
+        line.strip().removeprefix(": ")
+        for line in text.splitlines()
+        if not re.fullmatch(r"\s*(Runtime Error|An error occurred while calling .*)?", line)
+    )
+    line = match.group(0) if match else causes[-1] if causes else next(telling, text)
+    return re.sub(r"\s+", " ", line).strip()[:400]
+
+
+def is_of_java(error: BaseException) -> bool:
+    """Whether the text of an error holds the stack of the JVM."""
+    return "\tat " in str(error)
+
+
+@contextmanager
+def told_in_a_line() -> Iterator[None]:
+    """Turn an error that fills pages into one that says what, and what to do."""
+    try:
+        yield
+    except ExactlyOnceError:
+        raise
+    except Exception as error:
+        if not is_of_java(error):
+            raise
+        raise ExactlyOnceError(
+            f"{one_line(error)} (what a run that fails has written is not published: mend it and "
+            "start the run again; logs/dbt.log has the whole error)"
+        ) from error
 
 
 class Engine(Protocol):
@@ -160,6 +196,7 @@ class SessionEngine(SqlEngine):
     def setting(self, key: str) -> str | None:
         return self._session.conf.get(key, None)
 
+    @told_in_a_line()
     def properties(self, relation: str) -> dict[str, str] | None:
         from pyspark.errors import AnalysisException
 
@@ -170,14 +207,17 @@ class SessionEngine(SqlEngine):
                 raise
             return None
 
+    @told_in_a_line()
     def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
         return {relation: _snapshots(self._table(relation).refs()) for relation in relations}
 
+    @told_in_a_line()
     def fast_forward(self, relation: str, branch: str) -> None:
         self._table(relation).manageSnapshots().fastForwardBranch("main", branch).removeBranch(
             branch
         ).commit()
 
+    @told_in_a_line()
     def drop_branch(self, relation: str, branch: str) -> None:
         table = self._table(relation)
         if branch in dict(table.refs()):
@@ -192,15 +232,6 @@ def engine_of(adapter: Any) -> Engine:
 
 def _snapshots(refs: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(ref.snapshotId()) for name, ref in dict(refs).items()}
-
-
-def one_line(error: BaseException) -> str:
-    """The first telling line of an error; those of the JVM come as pages."""
-    text = str(error)
-    match = re.search(r"\[[A-Z][A-Z_0-9]+(?:\.[A-Z_0-9]+)*\][^\n]*", text)
-    telling = (line for line in text.splitlines() if line.strip() not in ("", "Runtime Error"))
-    line = match.group(0) if match else next(telling, text)
-    return re.sub(r"\s+", " ", line).strip()[:400]
 
 
 def literal(value: object) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from dbt.adapters.contracts.connection import Connection
 from dbt.adapters.spark.connections import SparkConnectionManager
@@ -17,6 +19,7 @@ from dbt.adapters.spark.impl import SparkAdapter
 from dbt.flags import get_flags
 from dbt.plugins.manager import dbtPlugin
 
+from dbt_exactly_once.engine import told_in_a_line
 from dbt_exactly_once.hooks import load_hooks, register_hooks
 from dbt_exactly_once.lake import ensure_place
 from dbt_exactly_once.session import open_session
@@ -24,7 +27,7 @@ from dbt_exactly_once.shared_session import look_around
 from dbt_exactly_once.transaction import Transactions
 
 _adapters_open = SparkConnectionManager.open.__func__
-
+_adapters_handler = SparkConnectionManager.exception_handler
 
 _opening = threading.Lock()
 # the commands whose SQL may call the user's functions
@@ -53,6 +56,13 @@ def _open_where_the_lake_is(
         return opened
 
 
+@contextmanager
+def _told_in_a_line(manager: SparkConnectionManager, sql: str) -> Iterator[None]:
+    """Handle errors as the adapter does, which keeps the whole of them in its log."""
+    with told_in_a_line(), _adapters_handler(manager, sql):
+        yield
+
+
 class ExactlyOncePlugin(dbtPlugin):
     """Adds `adapter.exactly_once` to the Spark adapter of this dbt process."""
 
@@ -64,5 +74,6 @@ class ExactlyOncePlugin(dbtPlugin):
         # PySpark logs every refused statement with the stack of the JVM; dbt tells it as well
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
         SparkConnectionManager.open = classmethod(_open_where_the_lake_is)
+        SparkConnectionManager.exception_handler = _told_in_a_line
         SparkAdapter.exactly_once = property(Transactions.of_adapter)
         SparkAdapter._available_ = SparkAdapter._available_ | {"exactly_once"}

@@ -882,12 +882,15 @@ class Transactions:
         if run is None:
             return None
         self.run = None
-        self._leave_branch(run)
-        if not run.published:
-            self._drop_branch(run.branch)
-        elif upkeep_every and run.number % upkeep_every == 0:
-            run.said += self._maintain_after(run, retention)
-        self._release(run.run_id)
+        try:
+            self._leave_branch(run)
+            if not run.published:
+                self._drop_branch(run.branch)
+            elif upkeep_every and run.number % upkeep_every == 0:
+                run.said += self._maintain_after(run, retention)
+        finally:
+            # also where the disk is full: the next run drops the branch
+            self._release(run.run_id)
         self._drop_graves(keep=GRAVE + run.run_id.replace("-", "_"))
         return run
 

@@ -1,0 +1,105 @@
+"""The machine fails under a run: it says so in one line, and the next run goes on."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from dbt_runs import DbtRuns
+from pyspark.sql import SparkSession
+from test_transaction import delivery
+
+
+@pytest.fixture
+def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
+    return DbtRuns(spark, profiles_dir, tmp_path)
+
+
+@pytest.fixture
+def small_disk(runs: DbtRuns, lake: Path) -> Iterator[Path]:
+    """A file system of 20 MB, where the project's tables will be."""
+    folder = lake / "warehouse" / runs.schema
+    folder.mkdir(parents=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", folder], capture_output=True, text=True
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@contextmanager
+def locked(catalog: Path) -> Iterator[None]:
+    """Another program holds the catalog's file."""
+    with closing(sqlite3.connect(catalog, isolation_level=None)) as connection:
+        connection.execute("begin exclusive")
+        yield
+        connection.execute("rollback")
+
+
+@contextmanager
+def full(disk: Path, room: int) -> Iterator[None]:
+    """So many bytes are left on a disk."""
+    filler = disk / "filler"
+    filler.write_bytes(bytes(shutil.disk_usage(disk).free - room))
+    yield
+    filler.unlink()
+
+
+@contextmanager
+def read_only(disk: Path) -> Iterator[None]:
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    yield
+    subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+
+
+def assert_refused(runs: DbtRuns, told: str) -> None:
+    """A run fails, says in a line why, and leaves what was published."""
+    before = runs.rows("select * from {schema}.published_runs")
+    result = runs.dbt("run", "--select", "tag:transaction")
+    assert not result.success
+    said = [line for line in "\n".join(runs.errors).splitlines() if told in line]
+    assert said, runs.errors
+    assert all("start the run again" in line for line in said)
+    assert "\tat " not in "\n".join(runs.errors)
+    assert runs.rows("select * from {schema}.published_runs") == before
+
+
+def decided(runs: DbtRuns) -> list[str]:
+    ids = "select distinct delivery_id from {schema}.document_status order by 1"
+    return [row[0] for row in runs.rows(ids)]
+
+
+def test_a_locked_catalog_stops_a_run_and_the_next_goes_on(runs: DbtRuns, lake: Path) -> None:
+    runs.run("seed")
+    runs.land("deliveries", [delivery(1)])
+    runs.decide()
+    runs.land("deliveries", [delivery(2)])
+    with locked(lake / "catalog.db"):
+        result = runs.dbt("run", "--select", "tag:transaction")
+    assert not result.success
+    assert "[SQLITE_BUSY] The database file is locked" in "\n".join(runs.errors)
+    assert "\tat " not in "\n".join(runs.errors)
+    runs.decide()
+    assert decided(runs) == ["d1", "d2"]
+
+
+def test_a_full_disk_stops_a_run_and_the_next_goes_on(runs: DbtRuns, small_disk: Path) -> None:
+    runs.run("seed")
+    runs.land("deliveries", [delivery(1)])
+    runs.decide()
+    assert list(small_disk.glob("document_status/data/**/*.parquet"))
+    runs.land("deliveries", [delivery(2)])
+    for room in (0, 300_000):
+        with full(small_disk, room):
+            assert_refused(runs, "No space left on device")
+    with read_only(small_disk):
+        assert_refused(runs, "Read-only file system")
+    runs.decide()
+    assert decided(runs) == ["d1", "d2"]
