@@ -20,8 +20,9 @@ from dbt_exactly_once.cli import main
 
 BIN = Path(sys.executable).parent
 ON_RANDOM_FEEDS = "test_random_feeds_are_decided_as_the_reference_model_decides_them[3]"
-# its resolvers give every answer, and their module must have reached the workers
-WITH_RESOLVERS = "test_resolvers_are_asked_as_the_reference_model_asks_them[325]"
+# two runs in which resolvers give every answer, and their module must have reached the workers
+WITH_RESOLVERS = "test_resolvers_are_asked_as_the_reference_model_asks_them[5]"
+THEIR_SETTINGS = {"EXACTLY_ONCE_RESOLVER_SEEDS": "5", "EXACTLY_ONCE_RUNS": "2"}
 
 
 def run_agreement(target: str, test: str, **settings: str) -> None:
@@ -42,9 +43,7 @@ def run_agreement(target: str, test: str, **settings: str) -> None:
 
 def test_a_cluster_decides_as_the_reference_model_decides(tmp_path: Path) -> None:
     with spark_cluster(tmp_path, workers=2) as address:
-        run_agreement(
-            "cluster", WITH_RESOLVERS, EXACTLY_ONCE_CLUSTER=address, EXACTLY_ONCE_RUNS="2"
-        )
+        run_agreement("cluster", WITH_RESOLVERS, EXACTLY_ONCE_CLUSTER=address, **THEIR_SETTINGS)
     for number in range(2):
         log = (tmp_path / f"worker-{number}.log").read_text()
         assert "Asked to launch executor" in log, "both workers have worked"
