@@ -116,7 +116,7 @@ def _demo_project(project: Project, lake: Path) -> Project:
             # without its header
             text += more.read_text(encoding="utf-8").partition("\n")[2]
         (folder / "seeds" / seed.name).write_text(text, encoding="utf-8")
-    return Project(folder, project.variables)
+    return Project(folder, project.variables, project.package_folder)
 
 
 def _work(spark: SparkSession, desk: Project, schema: str, landing: str) -> str:
