@@ -1,8 +1,9 @@
+{%- set run = adapter.exactly_once.run
+    if execute and model.resource_type != 'unit_test' else none -%}
 with
 
 -- what becomes of a rejected landing is known since the run began: it has landed again
-{% set landed_again = adapter.exactly_once.run.landed_again
-    if execute and adapter.exactly_once.run and model.resource_type != 'unit_test' else [] -%}
+{% set landed_again = run.landed_again if run else [] -%}
 landings as (
 
     {% for became in landed_again -%}
@@ -25,8 +26,8 @@ requests as (
     select requests.*
     from {{ ref('stg_resubmissions') }} as requests
     left anti join landings on requests.resubmission_id = landings.resubmission_id
-    {% if execute and adapter.exactly_once.run -%}
-    where {{ adapter.exactly_once.run.has_landed('resubmissions') }}
+    {% if run -%}
+    where {{ run.has_landed('resubmissions') }}
     {%- endif %}
 
 ),
@@ -40,8 +41,8 @@ targets as (
         on
             statuses.delivery_id = requests.delivery_id
             and statuses.trigger_name = requests.trigger_name
-    {% if execute and adapter.exactly_once.run -%}
-    where {{ adapter.exactly_once.run.has_landed('resubmissions') }}
+    {% if run -%}
+    where {{ run.has_landed('resubmissions') }}
     {%- endif %}
 
 ),
@@ -56,8 +57,8 @@ earlier as (
     from {{ last_published('journal_entries') }}
     where
         event in ('RESUBMITTED', 'REFUSED')
-    {% if execute and adapter.exactly_once.run -%}
-        and {{ adapter.exactly_once.run.has_landed('resubmissions') }}
+    {% if run -%}
+        and {{ run.has_landed('resubmissions') }}
         {%- endif %}
 
 ),
