@@ -36,11 +36,6 @@ def one_line(error: BaseException) -> str:
     return re.sub(r"\s+", " ", line).strip()[:400]
 
 
-def is_of_java(error: BaseException) -> bool:
-    """Whether the text of an error holds the stack of the JVM."""
-    return "\tat " in str(error)
-
-
 @contextmanager
 def told_in_a_line() -> Iterator[None]:
     """Turn an error that fills pages into one that says what, and what to do."""
@@ -49,11 +44,12 @@ def told_in_a_line() -> Iterator[None]:
     except ExactlyOnceError:
         raise
     except Exception as error:
-        if not is_of_java(error):
+        # the stack of the JVM
+        if "\tat " not in str(error):
             raise
         raise ExactlyOnceError(
-            f"{one_line(error)} (what a run that fails has written is not published: mend it and "
-            "start the run again; logs/dbt.log has the whole error)"
+            f"{one_line(error)} (mend it and start the run again: it finishes what was published "
+            "and repeats what was not; dbt.log has the whole error)"
         ) from error
 
 
