@@ -85,7 +85,6 @@ docs: setup
 
 # BENCH="--live 2e7 --parts rivals" and the like, see benchmarks/bench.py
 bench: setup
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@$(BIN)/python benchmarks/bench.py $(BENCH)
 
 clean:

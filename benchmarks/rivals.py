@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 from lake import NOW, TTL_HOURS, Lake
 
 TABLE = "rivals.processed"
@@ -124,12 +125,8 @@ def _stream(lake: Lake, source: Path, place: Path) -> float:
     return time.perf_counter() - start
 
 
-def duckdb_anti_join(lake: Lake, batch: str) -> float | None:
-    """DuckDB's anti join on the Parquet files of the live window; None where it is missing."""
-    try:
-        import duckdb
-    except ImportError:
-        return None
+def duckdb_anti_join(lake: Lake, batch: str) -> float:
+    """DuckDB's anti join on the Parquet files of the live window."""
     files = [
         row[0].removeprefix("file:")
         for row in lake.sql(

@@ -61,10 +61,11 @@ class Watch:
         """What has changed since the last call: the stage, and the change in words."""
         now, before = table_locations(self._lake), self._seen
         self._seen = now
-        found = []
-        for name in sorted(before.keys() - now.keys()):
-            # a buried lock is renamed, and forgotten later
-            found.append(f"{'lock taken from a dead run' if name == LOCK else name[:11] + ' gone'}")
+        # a lock that is taken over, or given back, is renamed; a buried one is forgotten later
+        found = [
+            "lock taken from a dead run" if name == LOCK else "buried lock forgotten"
+            for name in sorted(before.keys() - now.keys())
+        ]
         for name in sorted(now):
             if now[name] != before.get(name):
                 found.append(self._in_words(name, before.get(name), now[name]))
@@ -109,8 +110,15 @@ class Watch:
         return self._is_audited
 
 
-DECIDING = ("before any change", "takeover", "lock", "recovery", "branch writes", "tests")
-DECIDING += ("publication",)
+DECIDING = (
+    "before any change",
+    "takeover",
+    "lock",
+    "recovery",
+    "branch writes",
+    "tests",
+    "publication",
+)
 # changes of every run that decides something
 BEFORE_PUBLICATION = (
     "lock made",
@@ -120,11 +128,6 @@ BEFORE_PUBLICATION = (
 )
 LOCK = "run_lock"
 LEDGERS = {path.stem for path in (PROJECT_FOLDER / "models" / "record").glob("*.sql")}
-SEEDS = {path.stem for path in (PROJECT_FOLDER / "seeds").glob("*.csv")}
-LANDED = {"deliveries", "trigger_executions", "resubmissions", "trigger_commands"} | {
-    "delivery_holds",
-    "rejected_landings",
-}
 
 
 def table_locations(lake: Lake) -> dict[str, str]:
@@ -431,13 +434,12 @@ def torture(
         lake.land_where_all_is_decided()
         wake_after_takeover(lake, chance.choice(BEFORE_PUBLICATION), score)
         say(f"{score.takeovers} takeovers")
-    for number in range(pairs):
-        if number < pairs - 1:
-            lake.land_where_all_is_decided()
-        else:
-            lake.land_rest()
+    for _ in range(pairs):
+        lake.land_where_all_is_decided()
         start_two(lake, score)
         say(f"{score.pairs} pairs")
+    lake.land_rest()
+    lake.finish(*DECIDE)
     say("-- a lake where nobody is killed")
     compare(lake, undisturbed(folder / "undisturbed", lake.landed), score)
     return score
