@@ -9,6 +9,10 @@ import csv
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -53,6 +57,7 @@ class DbtRuns:
         self.schema = f"eo_{name}"
         self.landing = f"landing_{name}"
         self.folder = folder
+        self._log = folder / "process.log"
         # what the last command said of its errors; an operation's result does not hold them
         self.errors: list[str] = []
         self._manifest: Manifest | None = None
@@ -165,6 +170,28 @@ class DbtRuns:
         result = self.dbt(*arguments, **options)
         assert result.success, _why(result)
         return result
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """A dbt command as a process with a group of its own."""
+        with self._log.open("wb") as log:
+            return subprocess.Popen(
+                [Path(sys.executable).parent / "dbt", *arguments, "--project-dir", self.folder],
+                cwd=PROJECT_FOLDER,
+                env={**os.environ, "DBT_PROFILES_DIR": str(self.folder)},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def kill_when(self, process: subprocess.Popen[bytes], comes: Callable[[], bool]) -> None:
+        """End a process and all it has started, at once, when something has come."""
+        deadline = time.monotonic() + 150
+        while not comes():
+            assert process.poll() is None, self._log.read_text()[-2000:]
+            assert time.monotonic() < deadline, self._log.read_text()[-2000:]
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
     def decide(self, **options: Any) -> dbtRunnerResult:
         """A run of the transaction alone, without tests and views for people."""

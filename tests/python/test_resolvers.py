@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from dbt_runs import DbtRuns, failures
 from postgres import Postgres
@@ -33,6 +38,11 @@ def check(delivery: Delivery):
     answer = delivery.document
     if answer == "DOWN" and not (HERE / "up").exists():
         raise TransientError("orders database is down")
+    if answer == "SLOW":
+        import time
+        while not (HERE / "quick").exists():
+            time.sleep(0.2)
+        return "NEW"
     if answer == "HANG":
         import time
         time.sleep(600)
@@ -290,9 +300,49 @@ def test_the_shipped_example_asks_a_real_database(
         "no number": ("R06c", "IN_DOUBT"),
     }
 
-    postgres.kill()
-    runs.land("deliveries", [delivery("while down", answer='{"number": "A1"}')])
-    runs.decide(clock=at(2))
-    rule, status, result, message = statuses(runs)["while down"]
-    assert (rule, status, result) == ("R06e", "IN_DOUBT", "TRANSIENT_ERROR")
-    assert message.startswith("TransientError: orders database: ")
+    asked = '{"number": "A1"}'
+    runs.land("deliveries", [delivery("in flight", answer=asked), delivery("next", answer=asked)])
+    with killed_while_it_answers(postgres):
+        runs.decide(clock=at(2))
+    runs.land("deliveries", [delivery("while down", answer=asked)])
+    runs.decide(clock=at(3))
+    found = statuses(runs)
+    assert len(found) == 6
+    for name in ("in flight", "next", "while down"):
+        rule, status, result, message = found[name]
+        assert (rule, status, result) == ("R06e", "IN_DOUBT", "TRANSIENT_ERROR")
+        assert message.startswith("TransientError: orders database: ")
+    assert runs.rows("select count(*) from {schema}.document_status") == [(6,)]
+
+
+@contextmanager
+def killed_while_it_answers(postgres: Postgres) -> Iterator[None]:
+    """Let the first query of orders wait for a lock, and end the server then."""
+    waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock'"
+
+    def kill() -> None:
+        with psycopg.connect(postgres.address, autocommit=True) as connection:
+            while not connection.execute(waits).fetchall():
+                time.sleep(0.05)
+        postgres.kill()
+
+    with ThreadPoolExecutor(1) as pool:
+        holder = psycopg.connect(postgres.address)
+        holder.execute("lock table orders in access exclusive mode")
+        killed = pool.submit(kill)
+        yield
+        killed.result(timeout=1)
+
+
+def test_a_run_killed_while_it_asks_has_not_happened(runs: DbtRuns) -> None:
+    configure(runs)
+    names = [f"d{number}" for number in range(6)]
+    runs.land("deliveries", [delivery(name, answer="SLOW") for name in names])
+    runs.kill_when(runs.start("run"), lambda: bool(calls(runs)))
+    assert runs.rows("select count(*) from {schema}.document_status") == [(0,)]
+    assert runs.rows("select count(*) from {schema}.published_runs") == [(0,)]
+
+    (runs.folder / "quick").touch()
+    runs.decide(clock=at(1))
+    assert {name: row[1] for name, row in statuses(runs).items()} == dict.fromkeys(names, "NEW")
+    assert runs.rows("select count(*) from {schema}.document_status") == [(6,)]

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
-import time
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt_runs import LEDGERS, PROJECT_FOLDER, DbtRuns, failures
+from dbt_runs import LEDGERS, DbtRuns, failures
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once.process import ProcessIdentity
@@ -149,33 +145,12 @@ def test_a_publication_that_was_cut_short_is_finished_by_the_next_run(runs: DbtR
     assert runs.rows("select count(*) from {schema}.document_status") == [(4,)]
 
 
-def test_a_run_killed_while_it_records_has_not_happened(
-    runs: DbtRuns, lake: Path, tmp_path: Path
-) -> None:
+def test_a_run_killed_while_it_records_has_not_happened(runs: DbtRuns) -> None:
     runs.decide()
     before = mains(runs)
     runs.land("deliveries", [delivery(1), delivery(2, uuid="u1")])
-    log = (tmp_path / "killed.log").open("w")
-    killed = subprocess.Popen(
-        [Path(sys.executable).parent / "dbt", "run", "--project-dir", runs.folder],
-        cwd=PROJECT_FOLDER,
-        env={
-            **os.environ,
-            "EXACTLY_ONCE_LAKE": str(lake),
-            "DBT_PROFILES_DIR": str(runs.folder),
-        },
-        stdout=log,
-        stderr=log,
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + 150
     branches = "select 1 from {schema}.document_status.refs where name like 'run%'"
-    while not runs.rows(branches):
-        assert killed.poll() is None, (tmp_path / "killed.log").read_text()[-2000:]
-        assert time.monotonic() < deadline, "the run wrote no branch"
-        time.sleep(0.1)
-    os.killpg(killed.pid, signal.SIGKILL)
-    killed.wait()
+    runs.kill_when(runs.start("run"), lambda: bool(runs.rows(branches)))
 
     assert mains(runs) == before, "nothing of a killed run is seen"
     assert leftovers(runs) != []
