@@ -12,11 +12,14 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+from dbt import selected_resources
 from dbt.adapters.contracts.connection import Connection
 from dbt.adapters.spark.connections import SparkConnectionManager
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.flags import get_flags
+from dbt.graph.queue import GraphQueue
 from dbt.plugins.manager import dbtPlugin
 
 from dbt_exactly_once.engine import told_in_a_line
@@ -28,6 +31,7 @@ from dbt_exactly_once.transaction import Transactions
 
 _adapters_open = SparkConnectionManager.open.__func__
 _adapters_handler = SparkConnectionManager.exception_handler
+_dbts_queue = GraphQueue.__init__
 
 _opening = threading.Lock()
 # the commands whose SQL may call the user's functions
@@ -63,6 +67,14 @@ def _told_in_a_line(manager: SparkConnectionManager, sql: str) -> Iterator[None]
         yield
 
 
+def _say_what_is_queued(queue: GraphQueue, *arguments: Any, **options: Any) -> None:
+    """Let macros see what is queued as what is selected: dbt says it of all commands but `retry`,
+    whose `selected_resources` are those of the command before it in the process, or none.
+    """
+    _dbts_queue(queue, *arguments, **options)
+    selected_resources.set_selected_resources(queue.get_selected_nodes())
+
+
 class ExactlyOncePlugin(dbtPlugin):
     """Adds `adapter.exactly_once` to the Spark adapter of this dbt process."""
 
@@ -75,5 +87,6 @@ class ExactlyOncePlugin(dbtPlugin):
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
         SparkConnectionManager.open = classmethod(_open_where_the_lake_is)
         SparkConnectionManager.exception_handler = _told_in_a_line
+        GraphQueue.__init__ = _say_what_is_queued
         SparkAdapter.exactly_once = property(Transactions.of_adapter)
         SparkAdapter._available_ = SparkAdapter._available_ | {"exactly_once"}

@@ -68,7 +68,11 @@ class Table:
         columns = ",\n    ".join(
             f"{name} {kind} comment {literal(text)}" for name, kind, text in self.columns
         )
-        properties = {"write.metadata.delete-after-commit.enabled": "true"}
+        properties = {
+            "write.metadata.delete-after-commit.enabled": "true",
+            # what a run adds is small: at Iceberg's own size one task would write all of it
+            "write.spark.advisory-partition-size-bytes": str(8 << 20),
+        }
         if self.wap:
             properties["write.wap.enabled"] = "true"
         listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
@@ -98,6 +102,8 @@ class Run:
     # what is published, also in a preview that starts from nothing
     mains: dict[str, str] = field(default_factory=dict)
     published: bool = False
+    # the ledgers that this run has begun to write
+    written: set[str] = field(default_factory=set)
     # requests to take a rejected landing again, and what became of them
     landed_again: list[LandedAgain] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -572,6 +578,7 @@ class Transactions:
                 f"exactly_once: the session writes to branch {branch}, not to {run.branch}: "
                 "another client shares this Spark session; give readers a server of their own"
             )
+        run.written.add(ledger)
 
     def guard_lock(self, model: str) -> None:
         """Refuse a write behind publication by a command that does not hold the lock."""
@@ -739,10 +746,16 @@ class Transactions:
             run.said.append(f"{removed:,} expired history entries removed")
 
     def _check_ground(self, run: Run) -> dict[str, dict[str, str]]:
-        """Refuse to publish where the run has lost its lock or another has moved a ledger.
+        """Refuse to publish half a run, and where the lock is lost or another has moved a ledger.
 
         Returns the branches and tags of the ledgers.
         """
+        unwritten = self._ledgers.keys() - run.written
+        if unwritten:
+            raise ExactlyOnceError(
+                f"exactly_once: run {run.run_id} has not written {', '.join(sorted(unwritten))} "
+                "and publishes nothing: use `dbt build` or `dbt run`"
+            )
         holder = self._holder()
         refs = self._refs(self._ledgers)
         mains = _mains(refs)

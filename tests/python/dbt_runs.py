@@ -161,6 +161,14 @@ class DbtRuns:
             self._manifest = parsed.result
         return self._manifest
 
+    def own(self, linked: str) -> Path:
+        """A folder of the project as a copy that a test may change."""
+        place = self.folder / linked
+        if place.is_symlink():
+            place.unlink()
+            shutil.copytree(PROJECT_FOLDER / linked, place)
+        return place
+
     def forget_parsed(self) -> None:
         """Parse anew at the next command, since a file of the project was changed."""
         self._manifest = None

@@ -165,9 +165,7 @@ def story(
 ) -> Story:
     """Published, refused, repaired."""
     project = DbtRuns(spark, profiles_dir, tmp_path_factory.mktemp("invariants"))
-    macros = project.folder / "macros"
-    macros.unlink()
-    shutil.copytree(PROJECT_FOLDER / "macros", macros)
+    macros = project.own("macros")
     write_seeds(project)
     project.run("seed")
 

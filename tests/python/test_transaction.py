@@ -101,14 +101,6 @@ def test_a_run_takes_over_from_a_dead_process_and_from_one_that_is_too_old(runs:
     assert leftovers(runs) == []
 
 
-def test_half_a_run_is_refused(runs: DbtRuns) -> None:
-    runs.land("deliveries", [delivery(1)])
-    for selection in (["--select", "decisions"], ["--exclude", "published_runs"]):
-        (told,) = failures(runs.dbt("run", *selection))[:1]
-        assert "would run a part of the transaction only" in told
-        assert "dbt build" in told
-
-
 def test_a_ledger_that_is_missing_or_was_changed_stops_the_run(runs: DbtRuns) -> None:
     runs.land("deliveries", [delivery(1)])
     runs.decide()

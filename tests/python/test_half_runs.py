@@ -1,0 +1,146 @@
+"""Nothing but a whole run is published: parts, retries, failing tests and foreign scratch tables."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from dbt_runs import DbtRuns, failures
+from pyspark.sql import SparkSession
+
+BUILD = ("build", "--selector", "hot_path")
+BROKEN = "{{ exceptions.raise_compiler_error('broken') if execute }}"
+REMEDY = "would run a part of the transaction only"
+
+
+@pytest.fixture
+def runs(spark: SparkSession, profiles_dir: Any, tmp_path: Any) -> DbtRuns:
+    found = DbtRuns(spark, profiles_dir, tmp_path)
+    found.run("seed")
+    return found
+
+
+def delivery(number: int) -> dict[str, Any]:
+    return {
+        "delivery_id": f"d{number}",
+        "received_at": datetime(2026, 5, 1, 12, 0, number, tzinfo=timezone.utc),
+        "landed_at": datetime(2026, 5, 1, 12, 1, number, tzinfo=timezone.utc),
+        "transport": "RABBITMQ",
+        "document_type": "order.created",
+        "guaranteed": True,
+        "uuid": f"u{number}",
+        "redelivery_count": 0,
+    }
+
+
+def published(runs: DbtRuns) -> int:
+    return runs.rows("select count(*) from {schema}.published_runs")[0][0]
+
+
+def decided(runs: DbtRuns) -> set[str]:
+    return {row[0] for row in runs.rows("select delivery_id from {schema}.document_status")}
+
+
+def test_a_part_of_a_run_is_refused(runs: DbtRuns) -> None:
+    for selection in (["--select", "decisions"], ["--exclude", "published_runs"]):
+        (told,) = failures(runs.dbt("run", *selection))[:1]
+        assert REMEDY in told
+        assert "dbt build" in told
+
+
+def test_what_failed_is_refused_until_all_of_it_runs(runs: DbtRuns) -> None:
+    runs.run(*BUILD)
+    runs.land("deliveries", [delivery(1)])
+    never = runs.own("tests") / "invariants" / "never.sql"
+    never.write_text("select delivery_id from {{ ref('document_status') }}")
+    runs.forget_parsed()
+    for _ in range(2):
+        assert [told.split(":")[0] for told in failures(runs.dbt(*BUILD))] == ["never"]
+        assert (published(runs), decided(runs)) == (0, set())
+
+    # the test, and what was left out because of it
+    (told,) = failures(runs.dbt("retry"))[:1]
+    assert REMEDY in told
+    assert (published(runs), decided(runs)) == (0, set())
+
+    never.unlink()
+    record = runs.own("models") / "record" / "published_runs.sql"
+    right = record.read_text()
+    record.write_text(f"{right}\n-- {BROKEN}")
+    runs.forget_parsed()
+    assert "broken" in failures(runs.dbt("run"))[0]
+    record.write_text(right)
+    runs.forget_parsed()
+    (told,) = failures(runs.dbt("retry"))[:1]
+    assert REMEDY in told
+    assert (published(runs), decided(runs)) == (0, set())
+    runs.decide()
+    assert (published(runs), decided(runs)) == (1, {"d1"})
+
+
+def test_a_run_that_was_refused_is_started_again(runs: DbtRuns) -> None:
+    runs.land("deliveries", [delivery(1)])
+    triggers = runs.folder / "seeds" / "triggers.csv"
+    right = triggers.read_text()
+    triggers.write_text(right.replace("orders_by", "by"))
+    runs.forget_parsed()
+    (told,) = failures(runs.dbt("run"))[:1]
+    assert "dbt seed" in told
+    triggers.write_text(right)
+    runs.forget_parsed()
+    (told,) = failures(runs.dbt("retry"))[:1]
+    assert REMEDY in told
+    runs.decide()
+    assert (published(runs), decided(runs)) == (1, {"d1"})
+
+
+def test_a_model_behind_publication_is_retried_alone(runs: DbtRuns) -> None:
+    runs.land("deliveries", [delivery(1)])
+    model = runs.own("models") / "execute" / "new_documents.sql"
+    right = model.read_text()
+    model.write_text(f"{right}\n-- {BROKEN}")
+    runs.forget_parsed()
+    assert "broken" in failures(runs.dbt(*BUILD))[0]
+    assert (published(runs), decided(runs)) == (1, {"d1"}), "its decisions stand"
+
+    model.write_text(right)
+    runs.forget_parsed()
+    (told,) = failures(runs.dbt("retry"))[:1]
+    assert "under its lock" in told
+    runs.decide()
+    runs.run(*BUILD)
+    assert published(runs) == 1
+    assert {row[0] for row in runs.rows("select delivery_id from {schema}.new_documents")} == {"d1"}
+
+
+def test_nothing_is_left_to_retry_of_a_run_that_was_killed(runs: DbtRuns) -> None:
+    runs.decide()
+    runs.land("deliveries", [delivery(1)])
+    branches = "select 1 from {schema}.document_status.refs where name like 'run%'"
+    runs.kill_when(runs.start("run"), lambda: bool(runs.rows(branches)))
+    runs.run("retry")
+    assert (published(runs), decided(runs)) == (0, set())
+    runs.decide()
+    assert decided(runs) == {"d1"}
+
+
+def test_a_scratch_table_of_another_run_is_not_published(runs: DbtRuns) -> None:
+    """As a run leaves it that slept while this one took over, and woke in the middle of it."""
+    runs.land("deliveries", [delivery(1)])
+    decisions = runs.own("models") / "detect" / "decisions.sql"
+    right = decisions.read_text()
+    replaced = (
+        "create or replace table {{ this }} using iceberg as select * except (for_run_id), "
+        "'00000000-zombie' as for_run_id from {{ this }}"
+    )
+    decisions.write_text(f'{{{{ config(post_hook="{replaced}") }}}}\n{right}')
+    runs.forget_parsed()
+    told = failures(runs.dbt(*BUILD))
+    assert [text.split(":")[0] for text in told] == ["every_taken_delivery_has_exactly_one_fate"]
+    assert (published(runs), decided(runs)) == (0, set())
+
+    decisions.write_text(right)
+    runs.forget_parsed()
+    runs.decide()
+    assert decided(runs) == {"d1"}
