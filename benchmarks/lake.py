@@ -17,6 +17,7 @@ from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once.session import find_project, open_session, read_credentials
+from dbt_exactly_once.startup import JAVA_OPTIONS
 from dbt_exactly_once.upkeep import NOTE
 
 PROJECT = Path(__file__).parents[1]
@@ -217,6 +218,9 @@ def _write_project(folder: Path, catalog: str, settings: dict[str, str]) -> None
         if name.startswith("spark.sql.catalog.lake"):
             own = name.replace("spark.sql.catalog.lake", f"spark.sql.catalog.{catalog}")
             parameters[own] = parameters.pop(name)
+    # a session of many runs: what profiles.example.yml says of runs of minutes
+    quick = "-XX:TieredStopAtLevel=1"
+    parameters[JAVA_OPTIONS] = parameters[JAVA_OPTIONS].replace(quick, "")
     parameters.update({"spark.sql.defaultCatalog": catalog, **settings})
     (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
 
