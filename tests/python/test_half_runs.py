@@ -1,4 +1,4 @@
-"""Nothing but a whole run is published: parts, retries, failing tests and foreign scratch tables."""
+"""Nothing but a whole run is published: parts, retries, failing tests, foreign scratch tables."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ a copy of one table of that state, and the compiled test must find it.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
