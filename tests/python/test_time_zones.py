@@ -89,7 +89,8 @@ def test_an_hour_that_a_zone_has_twice_is_two_hours(
         ("09:00:00Z", "NEW", "R07", None, 3600),
     ]
     ((removed, landed, decided, published),) = runs.rows(
-        "select max(unix_seconds(history_removed_before)), max(unix_seconds(deliveries.landed_at)), "
+        "select max(unix_seconds(history_removed_before)), "
+        "max(unix_seconds(deliveries.landed_at)), "
         "max(unix_seconds(started_at)), max(unix_seconds(published_at)) "
         "from {schema}.published_runs, {landing}.deliveries"
     )
