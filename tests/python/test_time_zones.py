@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from dbt_runs import PROJECT_FOLDER, DbtRuns, failures
+from dbt_runs import PROJECT_FOLDER, DbtRuns
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once.land import land
