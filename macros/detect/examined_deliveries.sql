@@ -182,7 +182,8 @@
 
     ),
 
-    steps as (
+    -- what every step carries is small: not the arrays that it comes from
+    with_steps as (
 
         select
             trigger_name,
@@ -193,32 +194,39 @@
             entries,
             result.stopped_at,
             try_element_at(deliveries, result.stopped_at + 1).delivery_id as stopped_at_delivery_id,
+            concat(
+                transform(
+                    deliveries,
+                    d -> named_struct(
+                        'place', d.place,
+                        'delivery_id', d.delivery_id,
+                        'point', cast(null as struct<
+                            place: int, started_at: timestamp, live_until: timestamp,
+                            completed_until: timestamp, processing_until: timestamp,
+                            waits_until: timestamp, delivery_id: string
+                        >)
+                    )
+                ),
+                transform(
+                    result.points,
+                    p -> named_struct(
+                        'place', p.place, 'delivery_id', cast(null as string), 'point', p
+                    )
+                )
+            ) as steps
+        from folded
+
+    ),
+
+    steps as (
+
+        select
+            with_steps.* except (steps),
             step.place,
             step.delivery_id,
             step.point
-        from folded
-            lateral view explode(
-                concat(
-                    transform(
-                        deliveries,
-                        d -> named_struct(
-                            'place', d.place,
-                            'delivery_id', d.delivery_id,
-                            'point', cast(null as struct<
-                                place: int, started_at: timestamp, live_until: timestamp,
-                                completed_until: timestamp, processing_until: timestamp,
-                                waits_until: timestamp, delivery_id: string
-                            >)
-                        )
-                    ),
-                    transform(
-                        result.points,
-                        p -> named_struct(
-                            'place', p.place, 'delivery_id', cast(null as string), 'point', p
-                        )
-                    )
-                )
-            ) as step
+        from with_steps
+            lateral view explode(steps) as step
 
     ),
 
