@@ -2,7 +2,7 @@
 
     make bench
     python benchmarks/bench.py [--live 2e6] [--expired 2e6] [--deliveries 200000] [--rounds 3]
-        [--parts rivals,expired,live,size,hot,storage,start] [--place .lake/bench]
+        [--parts rivals,expired,live,size,hot,commits,storage,start] [--place .lake/bench]
 
 Rounds are interleaved: every contestant runs once, then all again. Prints medians and ratios,
 writes them to bench.json and bench.svg in the place. The lakes are made once and kept.
@@ -174,6 +174,55 @@ def with_scan(lake: Lake, number: int) -> dict[str, float]:
     return {**detect_and_record(lake, number), "sum(key_hash)": scan(lake)}
 
 
+def expired(options: argparse.Namespace) -> dict[str, Any]:
+    """The same live entries beside ten times as many expired ones: a tenth of the live option."""
+    number = options.live // 10
+    lakes = {times: open_lake(options, number, times * number) for times in (1, 10)}
+    read = {times: live_files(lake) for times, lake in lakes.items()}
+    for times, (files, size) in read.items():
+        print(f"   {times * number:,} expired: {files} files of {size:,} bytes can be live")
+    found = grows(
+        options,
+        f"{options.deliveries:,} deliveries, by expired entries",
+        {
+            times * number: lambda lake=lake: with_scan(lake, options.deliveries)
+            for times, lake in lakes.items()
+        },
+    )
+    return {**found, "read": read}
+
+
+def live_files(lake: Lake) -> tuple[int, int]:
+    """How many files of history, and bytes, a lookup cannot leave out."""
+    return lake.sql(
+        f"select count(*), sum(file_size_in_bytes) from {HISTORY}.files "
+        f"where readable_metrics.expires_at.upper_bound > timestamp '{NOW}'"
+    )[0]
+
+
+def commits(options: argparse.Namespace) -> dict[str, Any]:
+    """A run of a hundred deliveries before and after a thousand commits to every ledger."""
+    lake = open_lake(options, options.live // 100, options.live // 100)
+    rounds: Rounds = {}
+    detect_and_record(lake, 100)
+    for _ in range(max(options.rounds, 3)):
+        add(rounds, "before", detect_and_record(lake, 100)["transaction"])
+    ledgers = [name for name in RECORD if name != "opened_documents"]
+    lake.add_commits(options.commits, [*ledgers[:-1], "rejected_deliveries", ledgers[-1]])
+    detect_and_record(lake, 100)
+    for _ in range(max(options.rounds, 3)):
+        add(
+            rounds,
+            f"after {options.commits:,} commits",
+            detect_and_record(lake, 100)["transaction"],
+        )
+    found = medians(rounds)
+    table("100 deliveries, the whole transaction", found, "before")
+    # the lake is not what its name says any more
+    (lake.folder / "made").unlink()
+    return {"rounds": rounds, "medians": found}
+
+
 def size(options: argparse.Namespace) -> dict[str, Any]:
     """The same history, more and more deliveries."""
     lake = open_lake(options, options.live, options.expired)
@@ -260,7 +309,9 @@ def process(project: Path) -> float:
     return time.perf_counter() - begin
 
 
-PARTS = {part.__name__: part for part in (rivals, live, size, hot, storage, start)}
+PARTS = {
+    part.__name__: part for part in (rivals, expired, live, size, hot, commits, storage, start)
+}
 
 
 # ---------------------------------------------------------------- the whole
@@ -307,6 +358,7 @@ def main() -> int:
     parser.add_argument("--expired", type=number, default=2_000_000)
     parser.add_argument("--deliveries", type=number, default=200_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--commits", type=number, default=1000)
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--place", type=Path, default=PROJECT / ".lake" / "bench")
     parser.add_argument("--memory", default="3g")
