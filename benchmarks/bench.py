@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from lake import NOW, PROJECT, Lake
+from lake import NOW, PROJECT, Lake, write_project
 from matplotlib import pyplot
 from rivals import SQL_RIVALS, duckdb_anti_join, timed, watermark
 
@@ -277,6 +277,7 @@ def bytes_of_ledgers(lake: Lake) -> dict[str, float]:
 def start(options: argparse.Namespace) -> dict[str, Any]:
     """A whole process that decides one delivery, against plain dbt with one view."""
     lake = open_lake(options, options.live // 100, options.live // 100)
+    write_project(lake.folder, lake.catalog, {}, many_runs=False)
     plain = options.place / "plain"
     (plain / "models").mkdir(parents=True, exist_ok=True)
     (plain / "models" / "one.sql").write_text("select 1 as one\n")

@@ -56,7 +56,7 @@ class Lake:
         if not made.exists():
             shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
-        _write_project(folder, catalog, settings)
+        write_project(folder, catalog, settings)
         credentials = read_credentials(find_project(folder), folder)
         lake = cls(folder, live, expired, open_session(credentials), catalog)
         if not made.exists():
@@ -213,8 +213,13 @@ class Lake:
             )
 
 
-def _write_project(folder: Path, catalog: str, settings: dict[str, str]) -> None:
-    """The project with triggers for benchmarks, and a profile that leads to this lake."""
+def write_project(
+    folder: Path, catalog: str, settings: dict[str, str], many_runs: bool = True
+) -> None:
+    """The project with triggers for benchmarks, and a profile that leads to this lake.
+
+    many_runs: for a session of many, with what profiles.example.yml says of runs of minutes.
+    """
     for name in ("models", "macros", "tests", "selectors.yml", "python_udfs"):
         link = folder / name
         if not link.is_symlink():
@@ -249,9 +254,9 @@ def _write_project(folder: Path, catalog: str, settings: dict[str, str]) -> None
         if name.startswith("spark.sql.catalog.lake"):
             own = name.replace("spark.sql.catalog.lake", f"spark.sql.catalog.{catalog}")
             parameters[own] = parameters.pop(name)
-    # a session of many runs: what profiles.example.yml says of runs of minutes
-    quick = "-XX:TieredStopAtLevel=1"
-    parameters[JAVA_OPTIONS] = parameters[JAVA_OPTIONS].replace(quick, "")
+    if many_runs:
+        quick = "-XX:TieredStopAtLevel=1"
+        parameters[JAVA_OPTIONS] = parameters[JAVA_OPTIONS].replace(quick, "")
     parameters.update({"spark.sql.defaultCatalog": catalog, **settings})
     (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
 

@@ -42,7 +42,9 @@ PROGRAMS = Path(sys.executable).parent
 SCHEMA = "exactly_once"
 LINKED = ("models", "macros", "tests", "python_udfs", "dbt_project.yml", "selectors.yml")
 STATUS = ("delivery_id", "trigger_name", "status", "rule_id", "document_key", "matched_delivery_id")
-LAND, DECIDE, SEED = ("land",), ("build", "--selector", "hot_path"), ("seed",)
+LAND, DECIDE = ("land",), ("build", "--selector", "hot_path")
+# all of them are loaded, not those alone that have changed
+SEED = ("seed", "--full-refresh")
 UPKEEP = ("run-operation", "maintain")
 STAGE_OF_COMMAND = {LAND: "landing", SEED: "seeds", UPKEEP: "upkeep"}
 
@@ -453,15 +455,23 @@ def kill_once(lake: Lake, moment: Moment, score: Score) -> bool:
         lake.finish(*LAND, piece)
         return is_killed
     lake.land_where_all_is_decided()
+    if moment.stage in AFTER_A_KILL:
+        kill_at(lake, AFTER_A_KILL[moment.stage], score)
     is_killed = kill_at(lake, moment, score)
     if moment.command == SEED:
         lake.finish(*SEED)
     return is_killed
 
 
+# a stage that a run comes to where the run before it was killed: how
+AFTER_A_KILL = {
+    "takeover": Moment(DECIDE, stage="branch writes"),
+    "recovery": Moment(DECIDE, stage="publication"),
+}
+
+
 def random_moments(chance: random.Random, kills: int) -> Iterator[Moment]:
     """Moments in every stage in turn, anywhere within it."""
-    # a takeover and a recovery follow what was killed before them
     stages = ["branch writes", "takeover", "tests", "publication", "recovery", "takeover", ""]
     writes = {"branch writes": 8, "publication": 7}
     for number in range(kills):
