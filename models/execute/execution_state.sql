@@ -1,5 +1,5 @@
 {#- Services tell of a document after it was decided, so executions are worth reading from the
-    oldest open one on, less an hour for clocks that differ. The literal lets Iceberg leave out the
+    oldest open one on, less a day for clocks that are wrong or told in another zone. The literal lets Iceberg leave out the
     files before it; a view that is older than the last run reads more, never less. -#}
 {%- set oldest = run_query(
     'select cast(coalesce(min(decided_at), ' ~ run_clock() ~ ') as string) from '
@@ -38,7 +38,7 @@ news as (
     where
         (
             executions.recorded_at is null
-            or executions.recorded_at >= timestamp '{{ oldest }}' - interval 1 hour
+            or executions.recorded_at >= timestamp '{{ oldest }}' - interval 1 day
         )
         and (
             open_documents.last_event_at is null

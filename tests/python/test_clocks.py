@@ -1,4 +1,4 @@
-"""Times are UTC, wherever Python, Java and Spark's session think they are."""
+"""Times are UTC wherever Python, Java and Spark think they are, and clocks may be wrong."""
 
 from __future__ import annotations
 
@@ -106,6 +106,96 @@ def test_an_hour_that_a_zone_has_twice_is_two_hours(
     assert f"received {SUNDAY} 06:50:00.000 UTC" in str(told)
     page = make_page(ask_spark(elsewhere, runs.schema), runs.schema)
     assert f"{datetime.now(timezone.utc) - timedelta(minutes=2):%Y-%m-%d %H:}" in page
+
+
+def test_a_clock_that_is_wrong_changes_no_decision(
+    spark: SparkSession, profiles_dir: Path, tmp_path: Path
+) -> None:
+    runs = DbtRuns(spark, profiles_dir, tmp_path)
+    history = {"detect_duplicates": True, "use_history": True, "processing_mode": "concurrent"}
+    runs.seed("triggers", [{"trigger_name": "ships", **history}])
+    runs.seed(
+        "trigger_conditions",
+        [
+            {
+                "trigger_name": "ships",
+                "position": 1,
+                "condition_name": "all",
+                "document_type": "order",
+                "service": "ship",
+            }
+        ],
+    )
+    runs.run("seed")
+    noon = datetime(2026, 5, 2, 12, tzinfo=timezone.utc)
+
+    def decide(clock: datetime, *names: str) -> None:
+        shared = {"transport": "RABBITMQ", "document_type": "order", "guaranteed": True}
+        runs.land(
+            "deliveries",
+            [
+                {
+                    **shared,
+                    "delivery_id": name,
+                    "uuid": name[0],
+                    "received_at": noon + timedelta(minutes=minute),
+                    "landed_at": noon,
+                }
+                for minute, name in enumerate(names)
+            ],
+        )
+        selected = ("tag:transaction", "execution_state", "dispatched_documents")
+        runs.run("run", "--select", *selected, clock=clock, variables={"as_of": f"{noon:%Y-%m-%d}"})
+
+    def tell(number: int, name: str, event: str, at: datetime) -> None:
+        runs.land(
+            "trigger_executions",
+            [
+                {
+                    "execution_id": f"e{number}",
+                    "delivery_id": name,
+                    "trigger_name": "ships",
+                    "service": "ship",
+                    "attempt": 1,
+                    "event": event,
+                    "started_at": at,
+                    "ended_at": None if event == "STARTED" else at,
+                    "recorded_at": at,
+                }
+            ],
+        )
+
+    # a service whose clock is 16 hours behind has ended: nobody is to run it again
+    decide(noon, "a1", "b1")
+    early = noon - timedelta(hours=16)
+    tell(1, "a1", "STARTED", early)
+    tell(2, "a1", "SUCCESS", early + timedelta(minutes=1))
+    assert runs.rows("select delivery_id, state from {schema}.execution_state order by 1") == [
+        ("a1", "ENDED"),
+        ("b1", "DISPATCHED"),
+    ]
+    # the clock of the runs goes back by a day, then forward by two
+    decide(noon - timedelta(days=1), "a2", "c1")
+    tell(3, "b1", "SUCCESS", noon)
+    decide(noon + timedelta(days=1), "b2", "c2")
+    assert runs.rows(
+        "select delivery_id, status, rule_id from {schema}.document_status order by 1"
+    ) == [
+        ("a1", "NEW", "R07"),
+        ("a2", "DUPLICATE", "R09"),
+        ("b1", "NEW", "R07"),
+        ("b2", "DUPLICATE", "R09"),
+        ("c1", "NEW", "R07"),
+    ]
+    # of c1 nothing was told yet
+    assert runs.rows("select delivery_id, reason from {schema}.waiting_deliveries") == [
+        ("c2", "UNFINISHED_DOCUMENT")
+    ]
+    assert runs.rows("select run_number from {schema}.published_runs order by 1") == [
+        (1,),
+        (2,),
+        (3,),
+    ]
 
 
 def land_times(project: Project, spark: SparkSession, folder: Path, *times: str) -> None:
