@@ -1,6 +1,7 @@
 {#- Services tell of a document after it was decided, so executions are worth reading from the
-    oldest open one on, less a day for clocks that are wrong or told in another zone. The literal lets Iceberg leave out the
-    files before it; a view that is older than the last run reads more, never less. -#}
+    oldest open one on, less a day for clocks that are wrong or told in another zone. The literal
+    lets Iceberg leave out the files before it; a view that is older than the last run reads more,
+    never less. -#}
 {%- set oldest = run_query(
     'select cast(coalesce(min(decided_at), ' ~ run_clock() ~ ') as string) from '
     ~ ref('open_documents')

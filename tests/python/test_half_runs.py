@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
-from typing import Any
+from pathlib import Path
 
 import pytest
 from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
+from test_transaction import delivery
 
 BUILD = ("build", "--selector", "hot_path")
 BROKEN = "{{ exceptions.raise_compiler_error('broken') if execute }}"
@@ -15,23 +15,10 @@ REMEDY = "would run a part of the transaction only"
 
 
 @pytest.fixture
-def runs(spark: SparkSession, profiles_dir: Any, tmp_path: Any) -> DbtRuns:
+def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
     found = DbtRuns(spark, profiles_dir, tmp_path)
     found.run("seed")
     return found
-
-
-def delivery(number: int) -> dict[str, Any]:
-    return {
-        "delivery_id": f"d{number}",
-        "received_at": datetime(2026, 5, 1, 12, 0, number, tzinfo=timezone.utc),
-        "landed_at": datetime(2026, 5, 1, 12, 1, number, tzinfo=timezone.utc),
-        "transport": "RABBITMQ",
-        "document_type": "order.created",
-        "guaranteed": True,
-        "uuid": f"u{number}",
-        "redelivery_count": 0,
-    }
 
 
 def published(runs: DbtRuns) -> int:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
+from dbt_runs import LINKED, PROJECT_FOLDER
+from thrift_servers import free_port
 
 from dbt_exactly_once.engine import ExactlyOnceError
 from dbt_exactly_once.hooks import OWN_FOLDER, load_hooks
@@ -117,3 +124,57 @@ def test_the_workers_package_imports_neither_dbt_nor_spark() -> None:
         check=True,
     )
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("count", "answer"), [(1, "NEW"), (2, "IN_DOUBT"), (0, "IN_DOUBT"), (None, "IN_DOUBT")]
+)
+def test_the_example_for_jms_goes_by_the_count(count: int | None, answer: str) -> None:
+    check = load_hooks(PROJECT_FOLDER).get("resolver", "examples.jms_delivery_count")
+    status, message = check.function(SimpleNamespace(redelivery_count=count, event_id="ID:7"))
+    assert status == answer
+    assert ("ID:7" in message) == (answer == "IN_DOUBT")
+
+
+def test_commands_that_ask_no_table_start_no_java(
+    profiles_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (*LINKED, "seeds", "dbt_project.yml"):
+        (tmp_path / name).symlink_to(PROJECT_FOLDER / name)
+    shutil.copy(profiles_dir / "profiles.yml", tmp_path)
+    started = tmp_path / "java-was-started"
+    java = tmp_path / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\ntouch {started}\nexit 1\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
+    monkeypatch.setenv("EXACTLY_ONCE_LAKE", str(tmp_path / "lake"))
+
+    def dbt(*command: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([Path(sys.executable).parent / "dbt", *command], cwd=tmp_path)
+
+    assert dbt("parse").wait() == 0
+    port = free_port()
+    server = dbt("docs", "serve", "--no-browser", "--port", str(port))
+    assert page_of(server, port)
+    server.terminate()
+    server.wait()
+    for command in ("ls", "deps", "clean"):
+        assert dbt(command).wait() == 0
+    assert not started.exists()
+
+    # this one does
+    assert dbt("run", "--select", "stg_deliveries").wait() != 0
+    assert started.exists()
+
+
+def page_of(server: subprocess.Popen[bytes], port: int) -> bytes:
+    """What a server shows that has just been started."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            with urlopen(f"http://127.0.0.1:{port}/") as answer:
+                return answer.read()
+        except URLError:
+            time.sleep(0.1)
+    return b""
