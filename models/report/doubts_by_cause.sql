@@ -69,8 +69,11 @@ final as (
                 ),
                 ''
             ),
-            ' and decided_at between timestamp \'', first_decided_at,
-            '\' and timestamp \'', last_decided_at, '\''
+            ' and decided_at between timestamp \'',
+            {{ time_in_words('first_decided_at', '.SSSSSS') }},
+            '\' and timestamp \'',
+            {{ time_in_words('last_decided_at', '.SSSSSS') }},
+            '\''
         ) as rows_behind
     from counted
 
