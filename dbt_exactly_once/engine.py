@@ -24,7 +24,7 @@ class ExactlyOnceError(DbtRuntimeError):
 
 def one_line(error: BaseException) -> str:
     """The telling line of an error; those of the JVM come as pages, with the cause at their end."""
-    text = str(error)
+    text = _text_of(error)
     match = re.search(r"\[[A-Z][A-Z_0-9]+(?:\.[A-Z_0-9]+)*\][^\n]*", text)
     causes = re.findall(r"^\s*Caused by: ([^\n]*)", text, re.MULTILINE)
     telling = (
@@ -36,21 +36,45 @@ def one_line(error: BaseException) -> str:
     return re.sub(r"\s+", " ", line).strip()[:400]
 
 
+AGAIN = "start the run again: it finishes what was published and repeats what was not"
+MORE_MEMORY = "give Spark's processes more (spark.driver.memory, spark.executor.memory)"
+# what Py4J and Thrift say where Spark's process is not there
+GONE = r"Answer from Java side is empty|Connection refused|Connection reset|Could not connect to"
+
+
 @contextmanager
 def told_in_a_line() -> Iterator[None]:
-    """Turn an error that fills pages into one that says what, and what to do."""
+    """Turn an error that fills pages, or says no more than a socket knows, into a line that says
+    what, and what to do.
+    """
     try:
         yield
     except ExactlyOnceError:
         raise
     except Exception as error:
-        # the stack of the JVM
-        if "\tat " not in str(error):
+        text = _text_of(error)
+        line = one_line(error)
+        # with a stack of the JVM, which may tell of another server that is gone
+        is_javas = "\tat " in text
+        if "SparkContext was shut down" in line or (not is_javas and re.search(GONE, text)):
+            line = (
+                "Spark is gone: its process was killed or had no memory left, or its server cannot "
+                f"be reached (in want of memory {MORE_MEMORY}; {AGAIN})"
+            )
+        elif is_javas:
+            remedy = MORE_MEMORY if "OutOfMemoryError" in line else "mend it"
+            line = f"{line} ({remedy} and {AGAIN}; dbt.log has the whole error)"
+        else:
             raise
-        raise ExactlyOnceError(
-            f"{one_line(error)} (mend it and start the run again: it finishes what was published "
-            "and repeats what was not; dbt.log has the whole error)"
-        ) from error
+        raise ExactlyOnceError(line) from error
+
+
+def _text_of(error: BaseException) -> str:
+    """The text of an error; Py4J asks Java for it, which may have ended."""
+    try:
+        return str(error)
+    except Exception as lost:
+        return str(lost)
 
 
 class Engine(Protocol):

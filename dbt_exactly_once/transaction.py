@@ -25,7 +25,14 @@ from typing import Any
 
 from dbt.flags import get_flags
 
-from dbt_exactly_once.engine import Engine, ExactlyOnceError, engine_of, literal, one_line
+from dbt_exactly_once.engine import (
+    Engine,
+    ExactlyOnceError,
+    engine_of,
+    literal,
+    one_line,
+    told_in_a_line,
+)
 from dbt_exactly_once.executions import Executions, patiently
 from dbt_exactly_once.filters import filter_sql
 from dbt_exactly_once.hooks import being_asked, load_hooks
@@ -885,6 +892,7 @@ class Transactions:
             self._release(run_id)
             self._drop_graves(keep=GRAVE + run_id.replace("-", "_"))
 
+    @told_in_a_line()
     def end(self, upkeep_every: int = 0, retention: Mapping[str, Any] | None = None) -> Run | None:
         """Leave nothing of an unpublished run behind and give the lock back.
 

@@ -191,12 +191,16 @@ class DbtRuns:
                 start_new_session=True,
             )
 
+    def said(self) -> str:
+        """What the last process has said so far."""
+        return self._log.read_text(encoding="utf-8")
+
     def kill_when(self, process: subprocess.Popen[bytes], comes: Callable[[], bool]) -> None:
         """End a process and all it has started, at once, when something has come."""
         deadline = time.monotonic() + 150
         while not comes():
-            assert process.poll() is None, self._log.read_text()[-2000:]
-            assert time.monotonic() < deadline, self._log.read_text()[-2000:]
+            assert process.poll() is None, self.said()[-2000:]
+            assert time.monotonic() < deadline, self.said()[-2000:]
             time.sleep(0.1)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

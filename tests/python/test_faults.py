@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from dbt_runs import DbtRuns
+from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 from test_transaction import delivery
 
@@ -69,6 +71,33 @@ def assert_refused(runs: DbtRuns, told: str) -> None:
     assert all("start the run again" in line for line in said)
     assert "\tat " not in "\n".join(runs.errors)
     assert runs.rows("select * from {schema}.published_runs") == before
+
+
+def test_a_run_out_of_memory_stops_and_the_next_goes_on(
+    runs: DbtRuns, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs.run("seed")
+    runs.land("deliveries", [delivery(1)])
+    runs.decide()
+    # a document is in memory whole, and this one has no room there
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{lake}/catalog.db", warehouse=str(lake))
+    landed = catalog.load_table(f"{runs.landing}.deliveries")
+    rows = [delivery(2), delivery(3, document="x" * 600_000_000)]
+    landed.append(pa.Table.from_pylist(rows, schema=landed.schema().as_arrow()))
+
+    monkeypatch.setenv("EXACTLY_ONCE_MEMORY", "520m")
+    process = runs.start("run", "--select", "tag:transaction")
+    assert process.wait() != 0
+    told = [line for line in runs.said().splitlines() if "start the run again" in line]
+    # the error itself, or what the end of Spark's process did to the others
+    assert told, runs.said()
+    assert all("spark.driver.memory" in line for line in told)
+    assert runs.rows("select count(*) from {schema}.published_runs") == [(1,)]
+
+    monkeypatch.setenv("EXACTLY_ONCE_MEMORY", "8g")
+    process = runs.start("run", "--select", "tag:transaction")
+    assert process.wait() == 0, runs.said()
+    assert decided(runs) == ["d1", "d2", "d3"]
 
 
 def decided(runs: DbtRuns) -> list[str]:
