@@ -109,6 +109,7 @@ def configure(runs: DbtRuns, scenario: Scenario) -> None:
     """Write a scenario's triggers and conditions as seeds."""
     write_triggers(runs, scenario.triggers)
     write_conditions(runs, scenario.conditions)
+    runs.run("seed")
 
 
 def write_triggers(runs: DbtRuns, triggers: Iterable[Any]) -> None:
@@ -128,12 +129,12 @@ def play(runs: DbtRuns, scenario: Scenario, given: RunInput) -> None:
         conditions = given.conditions or scenario.conditions
         write_conditions(runs, [c for c in conditions if c.trigger_name in names])
         scenario.conditions = list(conditions)
+        runs.run("seed", clock=given.clock)
     runs.land("deliveries", given.deliveries)
     runs.land("trigger_executions", given.executions)
     runs.land("resubmissions", given.resubmissions)
     runs.land("trigger_commands", given.commands)
     options = {**scenario.variables, "history_unavailable": given.history_unavailable}
-    runs.run("seed", clock=given.clock)
     runs.decide(clock=given.clock, variables=options)
 
 

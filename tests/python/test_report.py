@@ -85,12 +85,20 @@ class Reader(HTMLParser):
 
 
 def show(runs: DbtRuns, with_rows: bool = False) -> Shown:
-    """Make the page and ask the queries that stand on it, as a reader would copy them."""
-    html = make_page(ask_spark(runs.spark, runs.schema), runs.schema)
+    """Make the page and keep what the queries that stand on it have answered."""
+    ask = ask_spark(runs.spark, runs.schema)
+    asked: dict[str, list[dict[str, Any]]] = {}
+
+    def note(sql: str) -> list[dict[str, Any]]:
+        asked[sql] = ask(sql)
+        return asked[sql]
+
+    html = make_page(note, runs.schema)
     reader = Reader(html)
     assert not reader.cells_without_number
+    # what stands there is what was asked, to the letter; the rows behind a number are asked here
     answers = {
-        name: [row.asDict() for row in runs.spark.sql(sql).collect()]
+        name: asked[sql] if name.startswith("query-") else ask(sql)
         for name, sql in reader.queries.items()
         if with_rows or name.startswith("query-")
     }
