@@ -2,10 +2,12 @@
 
     make bench
     python benchmarks/bench.py [--live 2e6] [--expired 2e6] [--deliveries 200000] [--rounds 3]
-        [--parts rivals,expired,live,size,hot,commits,storage,start] [--place .lake/bench]
+        [--parts rivals,expired,live,size,hot,commits,triggers,unfinished,storage,start]
+        [--place .lake/bench]
 
 Rounds are interleaved: every contestant runs once, then all again. Prints medians and ratios,
-writes them to bench.json and bench.svg in the place. The lakes are made once and kept.
+writes them to bench.json, and draws them, in the place: the rivals in rivals.svg, what grows in
+growth.svg. The lakes are made once and kept.
 """
 
 from __future__ import annotations
@@ -24,9 +26,13 @@ from typing import Any
 import matplotlib as mpl
 from lake import NOW, PROJECT, Lake, write_project
 from matplotlib import pyplot
+from matplotlib.figure import Figure
 from rivals import SQL_RIVALS, duckdb_anti_join, timed, watermark
 
 mpl.use("Agg")
+# the same picture of the same figures
+mpl.rcParams["svg.hashsalt"] = "exactly once"
+OWN, OTHERS = "#1f6f8b", "#b0b0b0"
 DETECT = ("history_matches", "resolver_answers", "decisions")
 RECORD = (
     "document_history",
@@ -147,7 +153,10 @@ def grows(
         for step, measure in steps.items():
             for name, seconds in measure().items():
                 rounds[step].setdefault(name, []).append(seconds)
-    curve = {step: medians(found) for step, found in rounds.items()}
+    return tell(title, {step: medians(found) for step, found in rounds.items()})
+
+
+def tell(title: str, curve: dict[int, dict[str, float]]) -> dict[str, Any]:
     print(f"\n{title}")
     for step, found in curve.items():
         print(
@@ -201,26 +210,63 @@ def live_files(lake: Lake) -> tuple[int, int]:
 
 
 def commits(options: argparse.Namespace) -> dict[str, Any]:
-    """A run of a hundred deliveries before and after a thousand commits to every ledger."""
-    # a lake of its own, since it is not what its name says afterwards
-    lake = open_lake(options, options.live // 100, options.live // 50)
-    (lake.folder / "made").unlink()
-    rounds: Rounds = {}
-    detect_and_record(lake, 100)
-    for _ in range(max(options.rounds, 3)):
-        add(rounds, "before", detect_and_record(lake, 100)["transaction"])
+    """A run of a hundred deliveries after more and more commits to every ledger."""
     ledgers = [name for name in RECORD if name != "opened_documents"]
-    lake.add_commits(options.commits, ["rejected_deliveries", *ledgers])
-    detect_and_record(lake, 100)
-    for _ in range(max(options.rounds, 3)):
-        add(
-            rounds,
-            f"after {options.commits:,} commits",
-            detect_and_record(lake, 100)["transaction"],
-        )
-    found = medians(rounds)
-    table("100 deliveries, the whole transaction", found, "before")
-    return {"rounds": rounds, "medians": found}
+
+    def add(lake: Lake, number: int) -> None:
+        lake.add_commits(number, ["rejected_deliveries", *ledgers])
+
+    steps = [1, options.commits // 10, options.commits]
+    return adds_up(options, "commits", "100 deliveries, by commits to every ledger", steps, add)
+
+
+def triggers(options: argparse.Namespace) -> dict[str, Any]:
+    """A run of a hundred deliveries beside more and more triggers that take others."""
+
+    def add(lake: Lake, number: int) -> None:
+        there = lake.sql("select count(*) from exactly_once.triggers")[0][0] - 1
+        lake.take({f"other_{place}": "" for place in range(there + number)})
+
+    return adds_up(options, "triggers", "100 deliveries, by triggers", [1, 10, 100], add)
+
+
+def unfinished(options: argparse.Namespace) -> dict[str, Any]:
+    """A run of a hundred deliveries beside more and more documents whose service has not ended."""
+
+    def add(lake: Lake, number: int) -> None:
+        lake.take({"parcel": "ship"})
+        lake.land(number, 0, document_type="parcel")
+        lake.run("run", "--select", "tag:transaction")
+
+    steps = [1, options.deliveries // 20, options.deliveries]
+    return adds_up(options, "unfinished", "100 deliveries, by unfinished documents", steps, add)
+
+
+def adds_up(
+    options: argparse.Namespace,
+    part: str,
+    title: str,
+    steps: list[int],
+    add: Callable[[Lake, int], None],
+) -> dict[str, Any]:
+    """A curve over what a lake gets more and more of: the part's own lake, made anew each time."""
+    lake = open_lake(options, options.live // 100, options.live // 100, part)
+    (lake.folder / "made").unlink()
+    curve: dict[int, dict[str, float]] = {}
+    # the first runs of a session are slow
+    for _ in range(4):
+        detect_and_record(lake, 100)
+    there = 0
+    for step in steps:
+        add(lake, step - there)
+        there = step
+        detect_and_record(lake, 100)
+        rounds: Rounds = {}
+        for _ in range(max(options.rounds, 3)):
+            for name, seconds in detect_and_record(lake, 100).items():
+                rounds.setdefault(name, []).append(seconds)
+        curve[step] = medians(rounds)
+    return tell(title, curve)
 
 
 def size(options: argparse.Namespace) -> dict[str, Any]:
@@ -311,45 +357,86 @@ def process(project: Path) -> float:
 
 
 PARTS = {
-    part.__name__: part for part in (rivals, expired, live, size, hot, commits, storage, start)
+    part.__name__: part
+    for part in (
+        rivals,
+        expired,
+        live,
+        size,
+        hot,
+        commits,
+        triggers,
+        unfinished,
+        storage,
+        start,
+    )
 }
 
 
 # ---------------------------------------------------------------- the whole
 
 
-def open_lake(options: argparse.Namespace, live_entries: int, expired: int) -> Lake:
-    return Lake.open(
-        options.place,
-        live_entries,
-        expired,
-        {"spark.driver.memory": options.memory, "spark.sql.shuffle.partitions": "8"},
+def open_lake(options: argparse.Namespace, live_entries: int, expired: int, part: str = "") -> Lake:
+    settings = {"spark.driver.memory": options.memory, "spark.sql.shuffle.partitions": "8"}
+    return Lake.open(options.place, live_entries, expired, settings, part)
+
+
+def draw_rivals(found: dict[str, float], path: Path) -> None:
+    """A bar for each, the quickest below."""
+    figure, axes = pyplot.subplots(figsize=(8, 0.5 + 0.35 * len(found)))
+    names = sorted(found, key=lambda name: -found[name])
+    colours = [OWN if name.startswith("exactly") else OTHERS for name in names]
+    axes.barh(names, [found[name] for name in names], color=colours)
+    axes.set_xlabel("seconds")
+    axes.spines[["top", "right"]].set_visible(False)
+    save(figure, path)
+
+
+# the curves that are drawn, and how
+CURVES = {
+    "transaction": {"color": OTHERS, "label": "the whole run"},
+    "detect + record": {"color": OWN, "label": "detect and record"},
+    "history_matches": {"color": "#c44700", "label": "the lookup in history"},
+    "sum(key_hash)": {"color": "#333333", "label": "a bare scan", "linestyle": ":"},
+}
+
+
+def draw_growth(curves: list[dict[str, Any]], path: Path) -> None:
+    """A small picture for each curve, three in a row, over the same seconds."""
+    rows = -(-len(curves) // 3)
+    figure, grid = pyplot.subplots(
+        rows, 3, figsize=(11, 3.2 * rows), squeeze=False, sharey="row", layout="constrained"
     )
-
-
-def picture(results: dict[str, Any], path: Path) -> None:
-    """Bars of the rivals and the curves, in one picture."""
-    curves = [found for found in results.values() if "curve" in found]
-    bars = results.get("rivals", {}).get("medians", {})
-    figure, axes = pyplot.subplots(1, 1 + len(curves), figsize=(6 + 4 * len(curves), 4))
-    first, *others = axes if curves else [axes]
-    names = sorted(bars, key=lambda name: -bars[name])
-    colours = ["#1f6f8b" if name.startswith("exactly") else "#b0b0b0" for name in names]
-    first.barh(names, [bars[name] for name in names], color=colours)
-    first.set_xlabel("seconds")
-    for place, found in zip(others, curves, strict=True):
-        for name in ("history_matches", "detect + record", "sum(key_hash)"):
+    for axes in grid.flat[len(curves) :]:
+        axes.set_axis_off()
+    for axes, found in zip(grid.flat, curves, strict=False):
+        for name, look in CURVES.items():
             points = [
                 (int(step), values[name])
                 for step, values in found["curve"].items()
                 if name in values
             ]
             if points:
-                place.plot(*zip(*points, strict=True), marker="o", label=name)
-        place.set(title=found["title"], xscale="log", ylim=(0, None), ylabel="seconds")
-        place.legend()
-    figure.tight_layout()
-    figure.savefig(path)
+                axes.plot(*zip(*points, strict=True), marker="o", markersize=4, **look)
+        axes.set_title(found["title"], fontsize=9)
+        axes.set(xscale="log", ylim=(0, None))
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", color="#e4e4e4", linewidth=0.6)
+    for row in grid:
+        row[0].set_ylabel("seconds")
+    handles = {
+        label: handle
+        for axes in grid.flat
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+    save(figure, path)
+
+
+def save(figure: Figure, path: Path) -> None:
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
+    pyplot.close(figure)
+    print(f"{path} is written")
 
 
 def main() -> int:
@@ -370,8 +457,12 @@ def main() -> int:
     results = {name: PARTS[name](options) for name in options.parts.split(",")}
     options.place.mkdir(parents=True, exist_ok=True)
     (options.place / "bench.json").write_text(json.dumps(results, indent=2))
-    picture(results, options.place / "bench.svg")
-    print(f"\n{options.place / 'bench.json'} is written, {options.place / 'bench.svg'} as well")
+    print(f"\n{options.place / 'bench.json'} is written")
+    if "rivals" in results:
+        draw_rivals(results["rivals"]["medians"], options.place / "rivals.svg")
+    curves = [found for found in results.values() if "curve" in found]
+    if curves:
+        draw_growth(curves, options.place / "growth.svg")
     return 0
 
 

@@ -7,8 +7,9 @@ document.
 
 from __future__ import annotations
 
+import csv
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,11 +48,13 @@ class Lake:
     batch: int = 0
 
     @classmethod
-    def open(cls, place: Path, live: int, expired: int, settings: dict[str, str]) -> Lake:
-        """The lake of these sizes, made where it is not there yet."""
-        folder = place / f"{live}-{expired}"
+    def open(
+        cls, place: Path, live: int, expired: int, settings: dict[str, str], part: str = ""
+    ) -> Lake:
+        """The lake of these sizes, or a part's own one, made where it is not there yet."""
+        folder = place / (part or f"{live}-{expired}")
         # one session has them all, each as a catalog of its own
-        catalog = f"lake_{live}_{expired}"
+        catalog = f"lake_{folder.name.replace('-', '_')}"
         made = folder / "made"
         if not made.exists():
             shutil.rmtree(folder, ignore_errors=True)
@@ -94,7 +97,12 @@ class Lake:
         }
 
     def land(
-        self, number: int, known: float = 0.1, second: int = 0, keys: int | None = None
+        self,
+        number: int,
+        known: float = 0.1,
+        second: int = 0,
+        keys: int | None = None,
+        document_type: str = "order",
     ) -> None:
         """Land deliveries, a part of them copies of live documents; keys: of so many documents."""
         batch = self.sql("select count(*) from landing.deliveries.snapshots")[0][0]
@@ -107,7 +115,7 @@ class Lake:
             "received_at": f"timestamp '{NOW}' + make_dt_interval(0, 0, 0, {second} + id / 1e6)",
             "landed_at": "current_timestamp()",
             "transport": "'RABBITMQ'",
-            "document_type": "'order'",
+            "document_type": f"'{document_type}'",
             "guaranteed": "true",
             "uuid": KEY.format(key),
             "redelivery_count": f"if(id % 1000 < {int(known * 1000)}, 1, 0)",
@@ -118,6 +126,12 @@ class Lake:
             f"insert into landing.deliveries ({', '.join(values)}) "
             f"select {listed} from range(0, {number}, 1, 4)"
         )
+
+    def take(self, others: Mapping[str, str]) -> None:
+        """Let there be triggers for other document types, each with its service or none ("")."""
+        write_triggers(self.folder, others)
+        self.parsed = None
+        self.run("seed")
 
     def _make(self) -> None:
         self.run("seed")
@@ -229,22 +243,7 @@ def write_project(
     # expired history stays, so that its cost is seen
     project["vars"]["allowed_lateness_ms"] = 10**12
     (folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
-    _seed(
-        folder,
-        "triggers",
-        trigger_name=TRIGGER,
-        detect_duplicates="true",
-        use_history="true",
-        history_time_to_live_ms=str(TTL_HOURS * 3_600_000),
-    )
-    _seed(
-        folder,
-        "trigger_conditions",
-        trigger_name=TRIGGER,
-        position="1",
-        condition_name="all",
-        document_type="order",
-    )
+    write_triggers(folder, {})
     profile = yaml.safe_load((PROJECT / "profiles.example.yml").read_text())
     parameters = profile["exactly_once"]["outputs"]["local"]["server_side_parameters"]
     for name, value in list(parameters.items()):
@@ -261,7 +260,36 @@ def write_project(
     (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
 
 
-def _seed(folder: Path, name: str, **values: str) -> None:
-    header = (PROJECT / "seeds" / f"{name}.csv").read_text().splitlines()[0]
-    row = ",".join(values.get(column, "") for column in header.split(","))
-    (folder / "seeds" / f"{name}.csv").write_text(f"{header}\n{row}\n")
+def write_triggers(folder: Path, others: Mapping[str, str]) -> None:
+    """Seeds with the trigger of the benchmarks, and one for each of other document types."""
+    services = {"order": "", **others}
+    names = {kind: TRIGGER if kind == "order" else f"takes_{kind}" for kind in services}
+    settings = {
+        "detect_duplicates": "true",
+        "use_history": "true",
+        "history_time_to_live_ms": str(TTL_HOURS * 3_600_000),
+    }
+    _seed(folder, "triggers", [{"trigger_name": name, **settings} for name in names.values()])
+    _seed(
+        folder,
+        "trigger_conditions",
+        [
+            {
+                "trigger_name": names[kind],
+                "position": "1",
+                "condition_name": "all",
+                "document_type": kind,
+                "service": service,
+            }
+            for kind, service in services.items()
+        ],
+    )
+
+
+def _seed(folder: Path, name: str, rows: Sequence[Mapping[str, str]]) -> None:
+    with (PROJECT / "seeds" / f"{name}.csv").open() as file:
+        columns = next(csv.reader(file))
+    with (folder / "seeds" / f"{name}.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(rows)
