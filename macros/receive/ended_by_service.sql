@@ -4,7 +4,7 @@
     case
         when {{ told }}.has_succeeded then 'SUCCESS'
         when {{ told }}.has_failed then 'ERROR'
-        when {{ told }}.is_out_of_retries and {{ on_retry_failure }} = 'throw'
+        when {{ told }}.retry_failure is not null and {{ on_retry_failure }} = 'throw'
             then 'RETRIES_EXHAUSTED'
     end
 {%- endmacro %}

@@ -19,10 +19,15 @@
         ) as last_started_at,
         bool_or(executions.event = 'SUCCESS') as has_succeeded,
         bool_or(executions.event = 'ERROR') as has_failed,
-        bool_or(
-            executions.event = 'TRANSIENT_ERROR'
-            and executions.attempt > settings.max_retry_attempts
-        ) as is_out_of_retries
+        -- the last attempt that its trigger allows has failed, whatever was begun since
+        max(
+            if(
+                executions.event = 'TRANSIENT_ERROR'
+                and executions.attempt > settings.max_retry_attempts,
+                struct(executions.spoken.at, executions.message),
+                null
+            )
+        ) as retry_failure
     from (
         select
             *,

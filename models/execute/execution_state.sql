@@ -80,10 +80,9 @@ brought_up_to_date as (
         {{ ended_by_service('told', 'settings.on_retry_failure') | indent(8) }} is not null
             as has_ended,
         coalesce(
-            told.is_out_of_retries
+            told.retry_failure is not null
             and not told.has_succeeded
             and not told.has_failed
-            and told.last_event = 'TRANSIENT_ERROR'
             and settings.on_retry_failure = 'suspend',
             false
         ) as suspends_trigger

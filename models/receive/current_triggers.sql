@@ -34,10 +34,10 @@ retry_failures as (
         trigger_name,
         'SUSPEND' as event,
         'RETRY_FAILURE' as cause,
-        last_event_at as happened_at,
+        retry_failed_at as happened_at,
         delivery_id as caused_by,
-        last_message as reason,
-        struct(last_event_at as at, delivery_id as id) as place
+        retry_failure_message as reason,
+        struct(retry_failed_at as at, delivery_id as id) as place
     from {{ ref('documents_in_execution') }}
     where is_retry_failure
 

@@ -33,7 +33,8 @@ brought_up_to_date as (
         greatest(told.last_started_at, open_documents.last_started_at) as last_started_at,
         coalesce(told.last_message, open_documents.last_message) as last_message,
         told.delivery_id is not null as has_news,
-        coalesce(told.is_out_of_retries, false) as is_out_of_retries,
+        told.retry_failure.at as retry_failed_at,
+        told.retry_failure.message as retry_failure_message,
         coalesce(
             {{ ended_by_service('told', 'settings.on_retry_failure') | indent(12) }},
             case
@@ -63,10 +64,8 @@ final as (
         ended_by is null and (not begun or processing_mode = 'serial') as makes_copies_wait,
         coalesce(ended_by in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED'), false) as is_completed,
         ended_by is null
-        and has_news
         and on_retry_failure = 'suspend'
-        and is_out_of_retries
-        and last_event = 'TRANSIENT_ERROR' as is_retry_failure,
+        and retry_failed_at is not null as is_retry_failure,
         '{{ invocation_id }}' as for_run_id
     from brought_up_to_date
 

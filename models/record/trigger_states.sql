@@ -28,9 +28,10 @@ removal as (
     select
         trigger_name,
         max(expires_at) as removed_until
-    -- with what this run has added: a late delivery's entries may have expired already
+    -- with what this run has added: a late delivery's entries may have expired already; what
+    -- expires at the border itself is removed with the partition behind it, and counts from now on
     from {{ ref('document_history') }}
-    where expires_at < {{ history_removal_bound() }}
+    where expires_at <= {{ history_removal_bound() }}
     group by trigger_name
 
 ),

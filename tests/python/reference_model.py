@@ -947,21 +947,22 @@ class Simulator:
         """Rules 5 and 6, in this order: the operator's word, a live completed entry, waiting,
         removal. UNAVAILABLE names no match, since history has not answered.
 
-        Neither a resubmission nor a recovery beyond the maximum waits for an unfinished document;
-        the latter is not looked up at all.
+        Neither a resubmission nor a recovery beyond the maximum waits for an unfinished document:
+        what history knows stands beside a decision that does not rest on it.
         """
         suspends = facts.trigger.suspends_on_error
-        if not facts.uses_history or self._is_beyond_max_recoveries(arrival):
+        if not facts.uses_history:
             return _Lookup(suspends_on_error=suspends)
         if run.history_unavailable:
             return _Lookup("UNAVAILABLE", suspends_on_error=suspends)
 
         entries = self._live_entries(arrival, facts)
         statuses = {entry.processing_status for entry in entries}
-        if "completed" not in statuses and not arrival.resubmitted:
-            blocking = self._blocking(entries, facts.trigger)
-            if blocking:
-                return _Lookup("PROCESSING", blocked_by_delivery_id=_latest(blocking))
+        blocking = self._blocking(entries, facts.trigger) if "completed" not in statuses else []
+        if blocking:
+            if arrival.resubmitted or self._is_beyond_max_recoveries(arrival):
+                return _Lookup("PROCESSING", _latest(entries), suspends_on_error=suspends)
+            return _Lookup("PROCESSING", blocked_by_delivery_id=_latest(blocking))
         if self._is_removed(arrival):
             return _Lookup("UNAVAILABLE", suspends_on_error=False)
         return _Lookup(_state_of(statuses), _latest(entries), suspends_on_error=suspends)
@@ -1044,6 +1045,9 @@ class Simulator:
         return bound.replace(minute=0, second=0, microsecond=0)
 
     def _remove_expired_history(self, run: _Run) -> None:
+        """Rule 12. Chosen: what expires at the bound counts as removed, and goes a partition later,
+        since partitions are removed whole.
+        """
         bound = self._removal_bound(run)
         if bound is None:
             return
@@ -1051,7 +1055,7 @@ class Simulator:
             removed = [entry for entry in entries if entry.expires_at <= bound]
             if not removed:
                 continue
-            self.history[key] = [entry for entry in entries if entry.expires_at > bound]
+            self.history[key] = [entry for entry in entries if entry.expires_at >= bound]
             record = self.records[key[0]]
             latest = max(entry.expires_at for entry in removed)
             record.history_removed_until = max(latest, record.history_removed_until or latest)
