@@ -38,7 +38,8 @@ def one_line(error: BaseException) -> str:
 
 AGAIN = "start the run again: it finishes what was published and repeats what was not"
 MORE_MEMORY = "give Spark's processes more (spark.driver.memory, spark.executor.memory)"
-# what Py4J and Thrift say where Spark's process is not there
+# what Spark says that is going down, and what Py4J and Thrift say where its process is not there
+ENDING = r"SparkContext was shut down|stopped SparkContext"
 GONE = r"Answer from Java side is empty|Connection refused|Connection reset|Could not connect to"
 
 
@@ -56,7 +57,7 @@ def told_in_a_line() -> Iterator[None]:
         line = one_line(error)
         # with a stack of the JVM, which may tell of another server that is gone
         is_javas = "\tat " in text
-        if "SparkContext was shut down" in line or (not is_javas and re.search(GONE, text)):
+        if re.search(ENDING, line) or (not is_javas and re.search(GONE, text)):
             line = (
                 "Spark is gone: its process was killed or had no memory left, or its server cannot "
                 f"be reached (in want of memory {MORE_MEMORY}; {AGAIN})"

@@ -10,7 +10,14 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.engine import Engine, SessionEngine, SqlEngine, engine_of
+from dbt_exactly_once.engine import (
+    Engine,
+    ExactlyOnceError,
+    SessionEngine,
+    SqlEngine,
+    engine_of,
+    told_in_a_line,
+)
 
 Rows = Callable[[str], list[tuple[object, ...]]]
 SETTING = "spark.wap.branch"
@@ -115,3 +122,41 @@ def test_a_setting_is_set_read_and_reset(engine: Engine, spark: SparkSession) ->
     engine.reset(SETTING)
     assert engine.setting(SETTING) is None
     assert engine.catalog() == "lake"
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ConnectionRefusedError(111, "Connection refused"), "Spark is gone: "),
+        (
+            RuntimeError("IllegalStateException: a stopped SparkContext\n\tat org.x.Y"),
+            "Spark is gone",
+        ),
+        (
+            RuntimeError(
+                "failed\n\tat org.x.Y\nCaused by: java.lang.OutOfMemoryError: heap\n\tat z"
+            ),
+            "java.lang.OutOfMemoryError: heap (give Spark's processes more ",
+        ),
+        # of a catalog's server, not of Spark
+        (
+            RuntimeError(
+                "failed\n\tat org.x.Y\nCaused by: x.PSQLException: Connection refused\n\tat z"
+            ),
+            "x.PSQLException: Connection refused (mend it and start the run again: ",
+        ),
+    ],
+)
+def test_an_error_of_pages_or_of_a_socket_is_a_line_that_says_what_to_do(
+    error: Exception, line: str
+) -> None:
+    with pytest.raises(ExactlyOnceError) as told, told_in_a_line():
+        raise error
+    assert told.value.msg.startswith(line)
+    assert "start the run again" in told.value.msg
+    assert "\n" not in told.value.msg
+
+
+def test_an_error_that_is_clear_stays_as_it_is() -> None:
+    with pytest.raises(ValueError, match=r"^no such column$"), told_in_a_line():
+        raise ValueError("no such column")
