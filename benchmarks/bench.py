@@ -213,33 +213,34 @@ def commits(options: argparse.Namespace) -> dict[str, Any]:
     """A run of a hundred deliveries after more and more commits to every ledger."""
     ledgers = [name for name in RECORD if name != "opened_documents"]
 
-    def add(lake: Lake, number: int) -> None:
+    def more(lake: Lake, number: int) -> None:
         lake.add_commits(number, ["rejected_deliveries", *ledgers])
 
     steps = [1, options.commits // 10, options.commits]
-    return adds_up(options, "commits", "100 deliveries, by commits to every ledger", steps, add)
+    return adds_up(options, "commits", "100 deliveries, by commits to every ledger", steps, more)
 
 
 def triggers(options: argparse.Namespace) -> dict[str, Any]:
     """A run of a hundred deliveries beside more and more triggers that take others."""
+    others: dict[str, str] = {}
 
-    def add(lake: Lake, number: int) -> None:
-        there = lake.sql("select count(*) from exactly_once.triggers")[0][0] - 1
-        lake.take({f"other_{place}": "" for place in range(there + number)})
+    def more(lake: Lake, number: int) -> None:
+        others.update({f"other_{len(others) + place}": "" for place in range(number)})
+        lake.take(others)
 
-    return adds_up(options, "triggers", "100 deliveries, by triggers", [1, 10, 100], add)
+    return adds_up(options, "triggers", "100 deliveries, by other triggers", [1, 10, 100], more)
 
 
 def unfinished(options: argparse.Namespace) -> dict[str, Any]:
     """A run of a hundred deliveries beside more and more documents whose service has not ended."""
 
-    def add(lake: Lake, number: int) -> None:
+    def more(lake: Lake, number: int) -> None:
         lake.take({"parcel": "ship"})
         lake.land(number, 0, document_type="parcel")
         lake.run("run", "--select", "tag:transaction")
 
     steps = [1, options.deliveries // 20, options.deliveries]
-    return adds_up(options, "unfinished", "100 deliveries, by unfinished documents", steps, add)
+    return adds_up(options, "unfinished", "100 deliveries, by unfinished documents", steps, more)
 
 
 def adds_up(
@@ -247,7 +248,7 @@ def adds_up(
     part: str,
     title: str,
     steps: list[int],
-    add: Callable[[Lake, int], None],
+    more: Callable[[Lake, int], None],
 ) -> dict[str, Any]:
     """A curve over what a lake gets more and more of: the part's own lake, made anew each time."""
     lake = open_lake(options, options.live // 100, options.live // 100, part)
@@ -258,7 +259,7 @@ def adds_up(
         detect_and_record(lake, 100)
     there = 0
     for step in steps:
-        add(lake, step - there)
+        more(lake, step - there)
         there = step
         detect_and_record(lake, 100)
         rounds: Rounds = {}

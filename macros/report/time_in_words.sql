@@ -1,7 +1,7 @@
 {% macro time_in_words(time, fraction='.SSS') -%}
-    {#- A time to the millisecond, in UTC whatever the zone of the session that asks.
+    {#- A time in UTC, whatever the zone of the session that asks.
 
-    fraction: how the part below a second is written, in Spark's pattern letters. -#}
+        fraction: the part below a second in Spark's pattern letters, here to the millisecond. -#}
     concat(
         cast(
             timestamp_ntz '1970-01-01 00:00:00'

@@ -79,13 +79,8 @@ brought_up_to_date as (
         coalesce(told.last_message, open_documents.last_message) as last_message,
         {{ ended_by_service('told', 'settings.on_retry_failure') | indent(8) }} is not null
             as has_ended,
-        coalesce(
-            told.retry_failure is not null
-            and not told.has_succeeded
-            and not told.has_failed
-            and settings.on_retry_failure = 'suspend',
-            false
-        ) as suspends_trigger
+        {{ suspended_by_service('told', 'settings.on_retry_failure') | indent(8) }}
+            as suspends_trigger
     from open_documents
     inner join settings on open_documents.trigger_name = settings.trigger_name
     inner join states on open_documents.trigger_name = states.trigger_name

@@ -25,7 +25,6 @@ brought_up_to_date as (
             begun, attempts, last_event, last_event_at, last_started_at, last_message
         ),
         settings.processing_mode,
-        settings.on_retry_failure,
         open_documents.begun or told.delivery_id is not null as begun,
         coalesce(told.attempts, open_documents.attempts) as attempts,
         coalesce(told.last_event, open_documents.last_event) as last_event,
@@ -35,6 +34,8 @@ brought_up_to_date as (
         told.delivery_id is not null as has_news,
         told.retry_failure.at as retry_failed_at,
         told.retry_failure.message as retry_failure_message,
+        {{ suspended_by_service('told', 'settings.on_retry_failure') | indent(8) }}
+            as is_retry_failure,
         coalesce(
             {{ ended_by_service('told', 'settings.on_retry_failure') | indent(12) }},
             case
@@ -63,9 +64,6 @@ final as (
         -- the copies of a document wait for it while they could not be told anything better
         ended_by is null and (not begun or processing_mode = 'serial') as makes_copies_wait,
         coalesce(ended_by in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED'), false) as is_completed,
-        ended_by is null
-        and on_retry_failure = 'suspend'
-        and retry_failed_at is not null as is_retry_failure,
         '{{ invocation_id }}' as for_run_id
     from brought_up_to_date
 

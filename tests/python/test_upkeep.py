@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt_runs import PROJECT_FOLDER, DbtRuns, failures
+from dbt_runs import LEDGERS, PROJECT_FOLDER, DbtRuns, failures
 from pyspark.sql import SparkSession
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=timezone.utc)
@@ -161,6 +162,23 @@ def test_a_lost_status_is_not_made_up(runs: DbtRuns) -> None:
         assert "make it anew" not in told
 
 
+def test_starting_over_is_asked_for_and_decides_anew_what_has_landed(runs: DbtRuns) -> None:
+    runs.land("deliveries", [delivery("d1", 0), delivery("copy", 1, uuid="d1")])
+    runs.decide(clock=at(2))
+    status = "select delivery_id, trigger_name, rule_id from {schema}.document_status order by all"
+    before = runs.rows(status)
+    assert not runs.dbt("run-operation", operation="reset_state").success
+    assert "say --args '{really: true}' if you mean it" in "\n".join(runs.errors)
+    assert runs.rows(status) == before
+
+    runs.run("run-operation", operation="reset_state", arguments_of_operation={"really": True})
+    assert not {row[1] for row in runs.rows("show tables in {schema}")} & set(LEDGERS)
+    runs.land("deliveries", [delivery("d2", 3)])
+    runs.decide(clock=at(4))
+    assert set(before) < set(runs.rows(status))
+    assert runs.rows("select run_number from {schema}.published_runs") == [(1,)]
+
+
 def test_a_full_refresh_is_refused(runs: DbtRuns) -> None:
     (told,) = failures(runs.dbt("run", "--full-refresh"))[:1]
     assert "--full-refresh would make the ledgers anew" in told
@@ -196,15 +214,24 @@ def _profile(folder: Path) -> Path:
     return folder
 
 
-def test_upkeep_leaves_few_files_and_snapshots_and_the_next_run_goes_on(runs: DbtRuns) -> None:
+def test_upkeep_leaves_few_files_and_snapshots_and_the_next_run_goes_on(
+    runs: DbtRuns, lake: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     tell_a_story(runs)
+    # what a run wrote that was killed days ago
+    orphan = lake / "warehouse" / runs.schema / "document_history" / "data" / "killed.parquet"
+    orphan.write_bytes(b"half a file")
+    os.utime(orphan, times=(time.time() - 3 * 86_400,) * 2)
     before = runs.rows(HISTORY)
     statuses = runs.rows("select * from {schema}.document_status order by all")
     files = "select count(*) from {schema}.document_history.files"
     assert runs.rows(files)[0][0] > 2
 
     kept_none = {"keep_snapshots_hours": 0}
-    runs.run("run-operation", operation="maintain", variables=kept_none)
+    capfd.readouterr()
+    runs.run("run-operation", operation="maintain", variables=kept_none, quiet=False)
+    assert "document_history: 1 files of killed runs deleted" in capfd.readouterr().out
+    assert not orphan.exists()
     assert runs.rows(HISTORY) == before
     assert runs.rows("select * from {schema}.document_status order by all") == statuses
     partitions = runs.rows("select count(*) from {schema}.document_history.partitions")
