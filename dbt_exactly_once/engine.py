@@ -8,7 +8,7 @@ session, the same is asked of Iceberg itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -102,7 +102,10 @@ class Engine(Protocol):
         ...
 
     def properties(self, relation: str) -> dict[str, str] | None:
-        """The properties of a table, read fresh; None where there is no such table."""
+        """The properties of a table, read fresh; None where there is no such table.
+
+        With the reserved ones that Iceberg shows among them, `current-snapshot-id` for one.
+        """
         ...
 
     def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -190,18 +193,31 @@ class SparkEngine(SqlEngine):
 class SessionEngine(SqlEngine):
     """SQL for what reads and writes rows; Iceberg's own methods, in the session, for the rest."""
 
+    def __init__(self, adapter: Any) -> None:
+        super().__init__(adapter)
+        self._opened: SparkSession | None = None
+        # Java's classes by their names: Py4J looks through all jars for each part of one
+        self._classes: dict[str, Any] = {}
+
     @property
     def _session(self) -> SparkSession:
         from pyspark.sql import SparkSession
 
         # opens the connection, and so the session, where dbt has not yet
         self._adapter.connections.get_thread_connection().handle  # noqa: B018
-        return SparkSession.builder.getOrCreate()
+        if self._opened is None or self._opened.sparkContext._jsc is None:
+            self._opened = SparkSession.builder.getOrCreate()
+            java = self._opened._jvm
+            self._classes = {
+                "Spark3Util": java.org.apache.iceberg.spark.Spark3Util,
+                "String": java.java.lang.String,
+            }
+        return self._opened
 
     def _table(self, relation: str) -> Any:
         session = self._session
         # with its catalog: what is current is known to threads that have run a statement only
-        table = session._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+        table = self._classes["Spark3Util"].loadIcebergTable(
             session._jsparkSession, f"{self.catalog()}.{relation}"
         )
         # the catalog may have been told to keep tables for a while
@@ -222,7 +238,10 @@ class SessionEngine(SqlEngine):
         from pyspark.errors import AnalysisException
 
         try:
-            return dict(self._table(relation).properties())
+            table = self._table(relation)
+            snapshot = table.currentSnapshot()
+            shown = {"current-snapshot-id": str(snapshot.snapshotId()) if snapshot else "none"}
+            return {**self._entries(table.properties()), **shown}
         except AnalysisException as error:
             if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
                 raise
@@ -230,7 +249,7 @@ class SessionEngine(SqlEngine):
 
     @told_in_a_line()
     def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
-        return {relation: _snapshots(self._table(relation).refs()) for relation in relations}
+        return {relation: self._snapshots(self._table(relation)) for relation in relations}
 
     @told_in_a_line()
     def fast_forward(self, relation: str, branch: str) -> None:
@@ -241,18 +260,22 @@ class SessionEngine(SqlEngine):
     @told_in_a_line()
     def drop_branch(self, relation: str, branch: str) -> None:
         table = self._table(relation)
-        if branch in dict(table.refs()):
+        if table.refs().containsKey(branch):
             table.manageSnapshots().removeBranch(branch).commit()
+
+    def _snapshots(self, table: Any) -> dict[str, str]:
+        return {name: str(ref.snapshotId()) for name, ref in self._entries(table.refs()).items()}
+
+    def _entries(self, found: Any) -> dict[str, Any]:
+        """The entries of a map of Java's; Py4J has four calls for each, and an error at the end."""
+        names = self._classes["String"].join("\0", found.keySet()).split("\0")
+        return {name: found.getOrDefault(name, None) for name in names if name}
 
 
 def engine_of(adapter: Any) -> Engine:
     """The engine for an adapter's connection."""
     is_session = adapter.config.credentials.method == "session"
     return SessionEngine(adapter) if is_session else SqlEngine(adapter)
-
-
-def _snapshots(refs: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(ref.snapshotId()) for name, ref in dict(refs).items()}
 
 
 def literal(value: object) -> str:

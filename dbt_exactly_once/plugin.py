@@ -12,28 +12,34 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dbt import selected_resources
 from dbt.adapters.contracts.connection import Connection
-from dbt.adapters.spark.connections import SparkConnectionManager
+from dbt.adapters.spark.connections import SparkConnectionManager, SparkCredentials
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.flags import get_flags
 from dbt.graph.queue import GraphQueue
 from dbt.plugins.manager import dbtPlugin
+from dbt_common.invocation import get_invocation_id
 
 from dbt_exactly_once.engine import told_in_a_line
 from dbt_exactly_once.hooks import load_hooks, register_hooks
 from dbt_exactly_once.lake import ensure_place
-from dbt_exactly_once.session import open_session
+from dbt_exactly_once.session import open_session, share_compiled_code
 from dbt_exactly_once.shared_session import look_around
 from dbt_exactly_once.transaction import Transactions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _adapters_open = SparkConnectionManager.open.__func__
 _adapters_handler = SparkConnectionManager.exception_handler
 _dbts_queue = GraphQueue.__init__
 
 _opening = threading.Lock()
+# the command that has opened a session last
+_opened: tuple[str, SparkSession] | None = None
 # the commands whose SQL may call the user's functions
 COMMANDS_WITH_HOOKS = ("build", "run", "test", "run-operation")
 
@@ -51,13 +57,45 @@ def _open_where_the_lake_is(
         hooks = load_hooks(flags.PROJECT_DIR) if flags.WHICH in COMMANDS_WITH_HOOKS else None
         if connection.credentials.method == "session":
             # the adapter would open it with its first statement
-            spark = open_session(connection.credentials)
+            spark = _session_of_this_command(connection.credentials)
             if hooks is not None:
                 register_hooks(hooks, spark)
         opened = _adapters_open(manager, connection)
+        if connection.credentials.method == "session":
+            _keep_settings(opened)
         if connection.credentials.method == "thrift":
             look_around(opened, hooks, flags.WHICH)
         return opened
+
+
+def _session_of_this_command(credentials: SparkCredentials) -> SparkSession:
+    """The session with the settings of the profile, given to it once in a dbt command."""
+    global _opened
+    from pyspark import SparkContext
+
+    invocation = get_invocation_id()
+    if (
+        _opened is None
+        or _opened[0] != invocation
+        or _opened[1].sparkContext is not SparkContext._active_spark_context
+    ):
+        _opened = invocation, open_session(credentials)
+    share_compiled_code(_opened[1])
+    return _opened[1]
+
+
+def _keep_settings(connection: Connection) -> None:
+    """Keep the adapter from giving the session the settings of the profile with each statement.
+
+    It would undo what a run has set, and takes as long as a small statement.
+    """
+    handle = connection.handle.handle
+    handle.server_side_parameters = {
+        name: value
+        for name, value in handle.server_side_parameters.items()
+        # the adapter would ask for Hive's
+        if name == "spark.sql.catalogImplementation"
+    }
 
 
 @contextmanager

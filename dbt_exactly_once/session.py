@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 PROJECT_FILE = "dbt_project.yml"
 # the name of this dbt project, also where another one uses it
 PACKAGE = "exactly_once"
+
+# the session for which a thread has done it
+_sharing = threading.local()
 
 
 @dataclass(frozen=True)
@@ -164,6 +168,23 @@ def open_session(credentials: SparkCredentials) -> SparkSession:
     for name, value in parameters.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
+    share_compiled_code(spark)
     if starts:
         remember_jars(spark, parameters.get(PACKAGES))
     return spark
+
+
+def share_compiled_code(spark: SparkSession) -> None:
+    """Let this thread's statements use the code that Spark compiles for its tasks, and they its.
+
+    Spark 4 compiles a query's code once for each class loader. Where tasks run in the driver's own
+    process they have another one than the statements: a child of it, which finds all the same.
+    """
+    if getattr(_sharing, "spark", None) is spark:
+        return
+    jvm = spark._jvm
+    loader_of_tasks = jvm.org.apache.spark.SparkEnv.get().serializer().defaultClassLoader()
+    if loader_of_tasks.isDefined():
+        # PySpark gives each thread of Python one of Java
+        jvm.java.lang.Thread.currentThread().setContextClassLoader(loader_of_tasks.get())
+    _sharing.spark = spark

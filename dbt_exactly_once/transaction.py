@@ -104,6 +104,8 @@ class Run:
     greatest_received_at: str | None
     removal_bound: str | None = None
     has_asked: bool = False
+    # whether any key comes more than once in it
+    keys_come_again: bool = True
     # False: a preview, which decides all and publishes nothing
     publishes: bool = True
     # what is published, also in a preview that starts from nothing
@@ -122,6 +124,10 @@ class Run:
     def bind_removal(self, bound: str | None) -> None:
         """Freeze up to which expiry this run has history removed."""
         self.removal_bound = bound or "0001-01-01 00:00:00"
+
+    def bind_keys(self, come_again: bool) -> None:
+        """Keep whether any key comes more than once in this run."""
+        self.keys_come_again = come_again
 
     def landed_now(self) -> dict[str, str]:
         """The snapshots that this run consumes, of the landed tables that have one."""
@@ -627,9 +633,21 @@ class Transactions:
         executions = Executions(self._engine, self._landed["trigger_executions"].relation)
         return ModelServices(self._engine, run_id, executions)
 
-    def property(self, relation: str, key: str) -> str | None:
-        """A property of a table, None where either does not exist."""
-        return (self._engine.properties(relation) or {}).get(key)
+    def properties(self, relation: str) -> dict[str, str]:
+        """The properties of a table, see Engine.properties; none where it does not exist."""
+        return self._engine.properties(relation) or {}
+
+    def noted(self, key: str) -> str | None:
+        """What a run has noted under a key, see `note`."""
+        return self.properties(self._ledgers[RECORD].relation).get(key)
+
+    def note(self, key: str, value: str) -> None:
+        """Note for the next runs what this one has found out; a preview leaves no trace."""
+        if self._open_run().publishes:
+            record = self._ledgers[RECORD].relation
+            self._engine.rows(
+                f"alter table {record} set tblproperties ({literal(key)} = {literal(value)})"
+            )
 
     def code_version(self) -> str:
         """A checksum of the project's code; what was made of the same code has the same columns."""

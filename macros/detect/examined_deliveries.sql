@@ -8,6 +8,9 @@
         resolver, and a chain goes on behind a delivery that has no answer yet, since most answers
         leave those behind it as they are; python_udfs stops asking where an answer does not. -#}
     {%- set skew = var('clock_skew_tolerance_ms') -%}
+    {#- where every key comes once in this run, nothing of the second part is needed -#}
+    {%- set run = adapter.exactly_once.run if execute and model.resource_type != 'unit_test' -%}
+    {%- set has_chains = not run or run.keys_come_again -%}
     {%- set is_unavailable = 'true' if var('history_unavailable') else 'false' -%}
     with
 
@@ -62,223 +65,225 @@
 
     ),
 
-    -- ---- deliveries of one key, decided one after the other
+    {% if has_chains -%}
+        -- ---- deliveries of one key, decided one after the other
 
-    -- most keys come once in a run and meet what history knows of them, no more
-    keys_that_come_again as (
+        -- most keys come once in a run and meet what history knows of them, no more
+        keys_that_come_again as (
 
-        select
-            trigger_name,
-            key_hash,
-            key_check
-        from timed
-        where uses_history
-        group by trigger_name, key_hash, key_check
-        having count(*) > 1
+            select
+                trigger_name,
+                key_hash,
+                key_check
+            from timed
+            where uses_history
+            group by trigger_name, key_hash, key_check
+            having count(*) > 1
 
-    ),
+        ),
 
-    chains as (
+        chains as (
 
-        select
-            timed.trigger_name,
-            timed.key_hash,
-            timed.key_check,
-            sort_array(
-                collect_list(
-                    named_struct(
-                        'turn', if(timed.origin = 'RESUBMISSION', 0, 1),
-                        'received_at', timed.received_at,
-                        'delivery_id', timed.delivery_id,
-                        'origin', timed.origin,
-                        'has_condition', timed.condition_name is not null,
-                        'has_resolver', timed.has_resolver,
-                        'resolver_result', timed.resolver_result,
-                        'suspends_on_error', timed.suspends_on_error,
-                        'is_beyond_recovery', timed.is_beyond_recovery,
-                        'is_unavailable', timed.is_unavailable,
-                        'removed_until', timed.removed_until,
-                        'started_at', timed.started_at,
-                        'completed_until', if(
-                            timed.service is null, {{ plus_ms('timed.expires_at', skew) }}, null
-                        ),
-                        'processing_until', if(
-                            timed.service is null,
-                            {{ plus_ms('timed.expires_at', skew) }},
-                            {{ forever() }}
-                        ),
-                        'waits_until', if(timed.service is null, null, {{ forever() }})
+            select
+                timed.trigger_name,
+                timed.key_hash,
+                timed.key_check,
+                sort_array(
+                    collect_list(
+                        named_struct(
+                            'turn', if(timed.origin = 'RESUBMISSION', 0, 1),
+                            'received_at', timed.received_at,
+                            'delivery_id', timed.delivery_id,
+                            'origin', timed.origin,
+                            'has_condition', timed.condition_name is not null,
+                            'has_resolver', timed.has_resolver,
+                            'resolver_result', timed.resolver_result,
+                            'suspends_on_error', timed.suspends_on_error,
+                            'is_beyond_recovery', timed.is_beyond_recovery,
+                            'is_unavailable', timed.is_unavailable,
+                            'removed_until', timed.removed_until,
+                            'started_at', timed.started_at,
+                            'completed_until', if(
+                                timed.service is null, {{ plus_ms('timed.expires_at', skew) }}, null
+                            ),
+                            'processing_until', if(
+                                timed.service is null,
+                                {{ plus_ms('timed.expires_at', skew) }},
+                                {{ forever() }}
+                            ),
+                            'waits_until', if(timed.service is null, null, {{ forever() }})
+                        )
                     )
-                )
-            ) as deliveries
-        from timed
-        left semi join keys_that_come_again
-            on
-                timed.key_hash = keys_that_come_again.key_hash
-                and timed.key_check = keys_that_come_again.key_check
-                and timed.trigger_name = keys_that_come_again.trigger_name
-        where timed.uses_history
-        group by timed.trigger_name, timed.key_hash, timed.key_check
+                ) as deliveries
+            from timed
+            left semi join keys_that_come_again
+                on
+                    timed.key_hash = keys_that_come_again.key_hash
+                    and timed.key_check = keys_that_come_again.key_check
+                    and timed.trigger_name = keys_that_come_again.trigger_name
+            where timed.uses_history
+            group by timed.trigger_name, timed.key_hash, timed.key_check
 
-    ),
+        ),
 
-    in_chains as (
+        in_chains as (
 
-        select
-            chains.trigger_name,
-            chains.key_hash,
-            chains.key_check,
-            transform(
-                chains.deliveries,
-                (d, i) -> named_struct(
-                    'place', i,
-                    'received_at', d.received_at,
-                    'delivery_id', d.delivery_id,
-                    'origin', d.origin,
-                    'has_condition', d.has_condition,
-                    'has_resolver', d.has_resolver,
-                    'resolver_result', d.resolver_result,
-                    'suspends_on_error', d.suspends_on_error,
-                    'is_beyond_recovery', d.is_beyond_recovery,
-                    'is_unavailable', d.is_unavailable,
-                    'removed_until', d.removed_until,
-                    'started_at', d.started_at,
-                    'completed_until', d.completed_until,
-                    'processing_until', d.processing_until,
-                    'waits_until', d.waits_until
-                )
-            ) as deliveries,
-            named_struct(
-                'completed_until', history_matches.completed_until,
-                'processing_until', history_matches.processing_until,
-                'waits_until', history_matches.waits_until
-            ) as known,
-            history_matches.waits_for_delivery_id,
-            history_matches.entries
-        from chains
-        left join {{ ref('history_matches') }} as history_matches
-            on
-                chains.key_hash = history_matches.key_hash
-                and chains.key_check = history_matches.key_check
-                and chains.trigger_name = history_matches.trigger_name
-        {%- if whom_to_ask %}
-            -- history that answers by itself leaves nothing to ask
-            where
-                history_matches.processing_until is not null
-                or exists(
+            select
+                chains.trigger_name,
+                chains.key_hash,
+                chains.key_check,
+                transform(
                     chains.deliveries,
-                    d -> d.is_unavailable or coalesce(d.received_at < d.removed_until, false)
-                )
-        {%- endif %}
-
-    ),
-
-    folded as (
-
-        select
-            *,
-            {{ chain_fold('deliveries', 'known', 'OTHER' if whom_to_ask else 'STOP') }} as result
-        from in_chains
-
-    ),
-
-    -- what every step carries is small: not the arrays that it comes from
-    with_steps as (
-
-        select
-            trigger_name,
-            key_hash,
-            key_check,
-            known,
-            waits_for_delivery_id,
-            entries,
-            result.stopped_at,
-            try_element_at(deliveries, result.stopped_at + 1).delivery_id as stopped_at_delivery_id,
-            concat(
-                transform(
-                    deliveries,
-                    d -> named_struct(
-                        'place', d.place,
+                    (d, i) -> named_struct(
+                        'place', i,
+                        'received_at', d.received_at,
                         'delivery_id', d.delivery_id,
-                        'point', cast(null as struct<
-                            place: int, started_at: timestamp, live_until: timestamp,
-                            completed_until: timestamp, processing_until: timestamp,
-                            waits_until: timestamp, delivery_id: string
-                        >)
+                        'origin', d.origin,
+                        'has_condition', d.has_condition,
+                        'has_resolver', d.has_resolver,
+                        'resolver_result', d.resolver_result,
+                        'suspends_on_error', d.suspends_on_error,
+                        'is_beyond_recovery', d.is_beyond_recovery,
+                        'is_unavailable', d.is_unavailable,
+                        'removed_until', d.removed_until,
+                        'started_at', d.started_at,
+                        'completed_until', d.completed_until,
+                        'processing_until', d.processing_until,
+                        'waits_until', d.waits_until
                     )
-                ),
-                transform(
-                    result.points,
-                    p -> named_struct(
-                        'place', p.place, 'delivery_id', cast(null as string), 'point', p
+                ) as deliveries,
+                named_struct(
+                    'completed_until', history_matches.completed_until,
+                    'processing_until', history_matches.processing_until,
+                    'waits_until', history_matches.waits_until
+                ) as known,
+                history_matches.waits_for_delivery_id,
+                history_matches.entries
+            from chains
+            left join {{ ref('history_matches') }} as history_matches
+                on
+                    chains.key_hash = history_matches.key_hash
+                    and chains.key_check = history_matches.key_check
+                    and chains.trigger_name = history_matches.trigger_name
+            {%- if whom_to_ask %}
+                -- history that answers by itself leaves nothing to ask
+                where
+                    history_matches.processing_until is not null
+                    or exists(
+                        chains.deliveries,
+                        d -> d.is_unavailable or coalesce(d.received_at < d.removed_until, false)
                     )
-                )
-            ) as steps
-        from folded
+            {%- endif %}
 
-    ),
+        ),
 
-    steps as (
+        folded as (
 
-        select
-            with_steps.* except (steps),
-            step.place,
-            step.delivery_id,
-            step.point
-        from with_steps
-            lateral view explode(steps) as step
+            select
+                *,
+                {{ chain_fold('deliveries', 'known', 'OTHER' if whom_to_ask else 'STOP') }} as result
+            from in_chains
 
-    ),
+        ),
 
-    -- the state of a delivery follows from history and from the NEW ones before it in its chain
-    with_points as (
+        -- what every step carries is small: not the arrays that it comes from
+        with_steps as (
 
-        select
-            * except (point),
-            max(point.completed_until) over before_it as chain_completed_until,
-            max(point.processing_until) over before_it as chain_processing_until,
-            max(point.waits_until) over before_it as chain_waits_until,
-            max(
-                if(
-                    point is null,
-                    null,
-                    named_struct(
-                        'started_at', point.started_at,
-                        'live_until', point.live_until,
-                        'delivery_id', point.delivery_id
-                    )
-                )
-            ) over before_it as chain_entry,
-            point is null as is_delivery
-        from steps
-        window before_it as (
-            partition by trigger_name, key_hash, key_check
-            order by place
-            range between unbounded preceding and 1 preceding
-        )
-
-    ),
-
-    chained as (
-
-        select
-            trigger_name,
-            delivery_id,
-            greatest(known.completed_until, chain_completed_until) as completed_until,
-            greatest(known.processing_until, chain_processing_until) as processing_until,
-            greatest(known.waits_until, chain_waits_until) as waits_until,
-            coalesce(chain_entry.delivery_id, waits_for_delivery_id) as waits_for_delivery_id,
-            coalesce(place > stopped_at, false) as is_behind,
-            stopped_at_delivery_id,
-            if(
-                chain_entry is null,
+            select
+                trigger_name,
+                key_hash,
+                key_check,
+                known,
+                waits_for_delivery_id,
                 entries,
-                sort_array(concat(array(chain_entry), coalesce(entries, array())), false)
-            ) as entries
-        from with_points
-        where is_delivery
+                result.stopped_at,
+                try_element_at(deliveries, result.stopped_at + 1).delivery_id as stopped_at_delivery_id,
+                concat(
+                    transform(
+                        deliveries,
+                        d -> named_struct(
+                            'place', d.place,
+                            'delivery_id', d.delivery_id,
+                            'point', cast(null as struct<
+                                place: int, started_at: timestamp, live_until: timestamp,
+                                completed_until: timestamp, processing_until: timestamp,
+                                waits_until: timestamp, delivery_id: string
+                            >)
+                        )
+                    ),
+                    transform(
+                        result.points,
+                        p -> named_struct(
+                            'place', p.place, 'delivery_id', cast(null as string), 'point', p
+                        )
+                    )
+                ) as steps
+            from folded
 
-    ),
+        ),
+
+        steps as (
+
+            select
+                with_steps.* except (steps),
+                step.place,
+                step.delivery_id,
+                step.point
+            from with_steps
+                lateral view explode(steps) as step
+
+        ),
+
+        -- the state of a delivery follows from history and from the NEW ones before it in its chain
+        with_points as (
+
+            select
+                * except (point),
+                max(point.completed_until) over before_it as chain_completed_until,
+                max(point.processing_until) over before_it as chain_processing_until,
+                max(point.waits_until) over before_it as chain_waits_until,
+                max(
+                    if(
+                        point is null,
+                        null,
+                        named_struct(
+                            'started_at', point.started_at,
+                            'live_until', point.live_until,
+                            'delivery_id', point.delivery_id
+                        )
+                    )
+                ) over before_it as chain_entry,
+                point is null as is_delivery
+            from steps
+            window before_it as (
+                partition by trigger_name, key_hash, key_check
+                order by place
+                range between unbounded preceding and 1 preceding
+            )
+
+        ),
+
+        chained as (
+
+            select
+                trigger_name,
+                delivery_id,
+                greatest(known.completed_until, chain_completed_until) as completed_until,
+                greatest(known.processing_until, chain_processing_until) as processing_until,
+                greatest(known.waits_until, chain_waits_until) as waits_until,
+                coalesce(chain_entry.delivery_id, waits_for_delivery_id) as waits_for_delivery_id,
+                coalesce(place > stopped_at, false) as is_behind,
+                stopped_at_delivery_id,
+                if(
+                    chain_entry is null,
+                    entries,
+                    sort_array(concat(array(chain_entry), coalesce(entries, array())), false)
+                ) as entries
+            from with_points
+            where is_delivery
+
+        ),
+    {%- endif %}
 
     -- ---- each delivery by itself: state, rule, status
 
@@ -286,20 +291,32 @@
 
         select
             timed.*,
-            coalesce(chained.is_behind, false) as is_behind,
-            chained.stopped_at_delivery_id,
-            coalesce(chained.completed_until, known.completed_until) as completed_until,
-            coalesce(chained.processing_until, known.processing_until) as processing_until,
-            coalesce(chained.waits_until, known.waits_until) as waits_until,
-            coalesce(
-                chained.waits_for_delivery_id, known.waits_for_delivery_id
-            ) as waits_for_delivery_id,
-            coalesce(chained.entries, known.entries) as entries
+            {% if has_chains -%}
+                coalesce(chained.is_behind, false) as is_behind,
+                chained.stopped_at_delivery_id,
+                coalesce(chained.completed_until, known.completed_until) as completed_until,
+                coalesce(chained.processing_until, known.processing_until) as processing_until,
+                coalesce(chained.waits_until, known.waits_until) as waits_until,
+                coalesce(
+                    chained.waits_for_delivery_id, known.waits_for_delivery_id
+                ) as waits_for_delivery_id,
+                coalesce(chained.entries, known.entries) as entries
+            {%- else -%}
+                false as is_behind,
+                cast(null as string) as stopped_at_delivery_id,
+                known.completed_until,
+                known.processing_until,
+                known.waits_until,
+                known.waits_for_delivery_id,
+                known.entries
+            {%- endif %}
         from timed
-        left join chained
-            on
-                timed.trigger_name = chained.trigger_name
-                and timed.delivery_id = chained.delivery_id
+        {%- if has_chains %}
+            left join chained
+                on
+                    timed.trigger_name = chained.trigger_name
+                    and timed.delivery_id = chained.delivery_id
+        {%- endif %}
         left join {{ ref('history_matches') }} as known
             on
                 timed.uses_history

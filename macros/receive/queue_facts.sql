@@ -1,17 +1,26 @@
 {% macro queue_facts() -%}
     {#- What the SQL of trigger_queue is made of, asked once before it is rendered: whether any
-        trigger has a capacity, whether any takes deliveries that earlier runs have consumed, and
-        the days on which the deliveries that come back were received (so that only those days of
-        the landed table are read), and whether any delivery was landed before. -#}
+        trigger has a capacity, whether any takes deliveries that earlier runs have consumed,
+        whether an operator has ever held one, the days on which the deliveries that come back were
+        received (so that only those days of the landed table are read; none are known outside of a
+        run), and whether any delivery was landed before. -#}
     {%- set facts = {
-        'has_capacity': true, 'takes_earlier': true, 'has_repeated': true, 'returning_days': none
+        'has_capacity': true,
+        'takes_earlier': true,
+        'has_holds': true,
+        'has_repeated': true,
+        'returning_days': none,
     } -%}
     {%- if execute and adapter.exactly_once.run -%}
         {%- set row = run_query(
             "select coalesce(bool_or(queue_capacity > 0), false), "
             ~ "coalesce(bool_or(takes_earlier_landings), false) from " ~ ref('current_triggers')
         ).rows[0] -%}
-        {%- do facts.update({'has_capacity': row[0], 'takes_earlier': row[1]}) -%}
+        {%- do facts.update({
+            'has_capacity': row[0],
+            'takes_earlier': row[1],
+            'has_holds': adapter.exactly_once.run.landed['delivery_holds'] is not none,
+        }) -%}
         {%- set days = run_query(
             "select distinct cast(to_date(landed_received_at) as string) from "
             ~ ref('returning_deliveries')

@@ -261,55 +261,57 @@ arrived as (
     ),
 {%- endif %}
 
+{% if facts.returning_days != [] -%}
 -- ---- what comes again
 
-edited as (
+    edited as (
 
-    select
-        resubmission_id,
-        min_by(document, struct(_file, _pos)) as document
-    from {{ landed_before('resubmissions', until='landed') }}
-    group by resubmission_id
-
-),
-
-returning as (
-
-    select
-        deliveries.* except (delivery_id, received_at, redelivery_count, document),
-        coalesce(edited.document, deliveries.document) as document,
-        returning_deliveries.delivery_id,
-        returning_deliveries.received_at,
-        returning_deliveries.redelivery_count,
-        returning_deliveries.trigger_name,
-        returning_deliveries.landed_delivery_id,
-        returning_deliveries.landed_received_at,
-        returning_deliveries.origin,
-        returning_deliveries.recoveries,
-        returning_deliveries.resubmission_id,
-        returning_deliveries.examined,
-        returning_deliveries.waiting_since,
-        returning_deliveries.had_waited,
-        row_number() over (
-            partition by returning_deliveries.delivery_id, returning_deliveries.trigger_name
-            order by {{ order_of_landing('deliveries', 'transports.transport is not null') }}
-        ) as arrival
-    from (
         select
-            *,
-            _file as landed_file,
-            _pos as landed_position
-        from {{ landed_before('deliveries', until='landed') }}
-    ) as deliveries
-    inner join {{ ref('returning_deliveries') }} as returning_deliveries
-        on
-            deliveries.delivery_id = returning_deliveries.landed_delivery_id
-            and deliveries.received_at = returning_deliveries.landed_received_at
-    left join transports on deliveries.transport = transports.transport
-    left join edited on returning_deliveries.resubmission_id = edited.resubmission_id
-    where {{ on_days('deliveries.received_at', facts.returning_days) }}
+            resubmission_id,
+            min_by(document, struct(_file, _pos)) as document
+        from {{ landed_before('resubmissions', until='landed') }}
+        group by resubmission_id
 
-),
+    ),
+
+    returning as (
+
+        select
+            deliveries.* except (delivery_id, received_at, redelivery_count, document),
+            coalesce(edited.document, deliveries.document) as document,
+            returning_deliveries.delivery_id,
+            returning_deliveries.received_at,
+            returning_deliveries.redelivery_count,
+            returning_deliveries.trigger_name,
+            returning_deliveries.landed_delivery_id,
+            returning_deliveries.landed_received_at,
+            returning_deliveries.origin,
+            returning_deliveries.recoveries,
+            returning_deliveries.resubmission_id,
+            returning_deliveries.examined,
+            returning_deliveries.waiting_since,
+            returning_deliveries.had_waited,
+            row_number() over (
+                partition by returning_deliveries.delivery_id, returning_deliveries.trigger_name
+                order by {{ order_of_landing('deliveries', 'transports.transport is not null') }}
+            ) as arrival
+        from (
+            select
+                *,
+                _file as landed_file,
+                _pos as landed_position
+            from {{ landed_before('deliveries', until='landed') }}
+        ) as deliveries
+        inner join {{ ref('returning_deliveries') }} as returning_deliveries
+            on
+                deliveries.delivery_id = returning_deliveries.landed_delivery_id
+                and deliveries.received_at = returning_deliveries.landed_received_at
+        left join transports on deliveries.transport = transports.transport
+        left join edited on returning_deliveries.resubmission_id = edited.resubmission_id
+        where {{ on_days('deliveries.received_at', facts.returning_days) }}
+
+    ),
+{%- endif %}
 
 in_queue as (
 
@@ -336,30 +338,34 @@ in_queue as (
             rejected_because
         from taken_late
     {% endif -%}
-    union all
-    select
-        {{ delivery_columns }},
-        landed_file,
-        landed_position,
-        null as left_out,
-        null as rejected_because
-    from returning
-    where arrival = 1
+    {% if facts.returning_days != [] -%}
+        union all
+        select
+            {{ delivery_columns }},
+            landed_file,
+            landed_position,
+            null as left_out,
+            null as rejected_because
+        from returning
+        where arrival = 1
+    {%- endif %}
 
 ),
 
+{% if facts.has_holds -%}
 -- ---- what an operator has set aside
 
-held as (
+    held as (
 
-    select
-        delivery_id,
-        trigger_name
-    from {{ landed_before('delivery_holds', until='landed') }}
-    group by delivery_id, trigger_name
-    having max_by(command, struct(issued_at, hold_id)) = 'HOLD'
+        select
+            delivery_id,
+            trigger_name
+        from {{ landed_before('delivery_holds', until='landed') }}
+        group by delivery_id, trigger_name
+        having max_by(command, struct(issued_at, hold_id)) = 'HOLD'
 
-),
+    ),
+{%- endif %}
 
 -- ---- the condition, and the facts that detection asks for; the document stays behind
 
@@ -382,7 +388,7 @@ with_settings as (
         conditions.service,
         current_triggers.trigger_id,
         current_triggers.takes_documents,
-        held.delivery_id is not null as is_held,
+        {{ 'held.delivery_id is not null' if facts.has_holds else 'false' }} as is_held,
         current_triggers.enabled and current_triggers.is_in_seed as is_enabled,
         current_triggers.queue_capacity,
         current_triggers.processing_mode,
@@ -409,10 +415,12 @@ with_settings as (
     from matched
     left join transports on matched.transport = transports.transport
     left join current_triggers on matched.trigger_name = current_triggers.trigger_name
-    left join held
-        on
-            matched.delivery_id = held.delivery_id
-            and matched.trigger_name = held.trigger_name
+    {% if facts.has_holds -%}
+        left join held
+            on
+                matched.delivery_id = held.delivery_id
+                and matched.trigger_name = held.trigger_name
+    {% endif -%}
     left join conditions
         on
             matched.trigger_name = conditions.trigger_name

@@ -19,6 +19,23 @@ from dbt_exactly_once.session import Project, find_project, open_session, read_c
 from dbt_exactly_once.startup import JAVA_OPTIONS
 
 PROJECT_FOLDER = Path(__file__).parents[2]
+# these take minutes, some with few tests: one that began last would be left alone on one core
+LONGEST = (
+    "test_torture.py",
+    "test_targets.py",
+    "test_resolvers.py",
+    "test_upkeep.py",
+    "test_report.py",
+    "test_agreement.py",
+    "test_feeds.py",
+    "test_thrift.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest; pytest-xdist hands files out in this order."""
+    rank = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(LONGEST)))
 
 
 @pytest.fixture(scope="session")

@@ -35,6 +35,7 @@ def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
     (tmp_path / "dbt_project.yml").write_text(yaml.safe_dump(project))
     (tmp_path / "services").mkdir()
     (tmp_path / "services" / "booked_orders.sql").write_text(MODEL)
+    found.forget_parsed()
     found.seed(
         "triggers",
         [

@@ -79,3 +79,28 @@ def test_a_seed_that_is_empty_or_not_its_csv_is_refused(runs: DbtRuns) -> None:
     runs.run("seed")
     (told,) = failures(runs.dbt("run"))
     assert "seed triggers is empty: fill seeds/triggers.csv" in told
+
+
+def test_seeds_that_were_right_are_looked_at_again_when_what_they_name_has_changed(
+    runs: DbtRuns,
+) -> None:
+    runs.add_udfs("answer_in_document")
+    asks = {"trigger_name": "asks", "detect_duplicates": True, "resolver": "answer_in_document"}
+    runs.seed("triggers", [asks])
+    condition = {"trigger_name": "asks", "condition_name": "all", "document_type": "order"}
+    runs.seed("trigger_conditions", [{**condition, "position": 1}])
+    runs.run("seed")
+    runs.decide()
+    runs.decide()
+
+    hook = runs.folder / "python_udfs" / "answer_in_document.py"
+    text = hook.read_text(encoding="utf-8")
+    hook.unlink()
+    assert "seed triggers, trigger asks: resolver is" in failures(runs.dbt("run"))[0]
+    hook.write_text(text, encoding="utf-8")
+    runs.decide()
+
+    # past dbt, so the CSV's checksum is still there
+    runs.rows("insert into {schema}.triggers (trigger_name, api) values ('foreign', 'AMQP')")
+    for _ in range(2):
+        assert "seed triggers, trigger foreign: api is AMQP" in failures(runs.dbt("run"))[0]
