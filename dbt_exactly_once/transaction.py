@@ -104,8 +104,11 @@ class Run:
     greatest_received_at: str | None
     removal_bound: str | None = None
     has_asked: bool = False
-    # whether any key comes more than once in it
+    # what its queue was found to hold: whether any key comes more than once, and the greatest
+    # received_at; known behind trigger_queue
+    knows_queue: bool = False
     keys_come_again: bool = True
+    latest_in_queue: str | None = None
     # False: a preview, which decides all and publishes nothing
     publishes: bool = True
     # what is published, also in a preview that starts from nothing
@@ -125,9 +128,11 @@ class Run:
         """Freeze up to which expiry this run has history removed."""
         self.removal_bound = bound or "0001-01-01 00:00:00"
 
-    def bind_keys(self, come_again: bool) -> None:
-        """Keep whether any key comes more than once in this run."""
-        self.keys_come_again = come_again
+    def bind_queue(self, keys_come_again: bool, latest: str | None) -> None:
+        """Keep what the queue of this run was found to hold."""
+        self.knows_queue = True
+        self.keys_come_again = keys_come_again
+        self.latest_in_queue = latest
 
     def landed_now(self) -> dict[str, str]:
         """The snapshots that this run consumes, of the landed tables that have one."""

@@ -1,13 +1,15 @@
 {% macro greatest_received_at() -%}
     {#- The greatest received_at ever consumed, as a scalar; null where nothing was. -#}
-    {%- set earlier = adapter.exactly_once.run.greatest_received_at
-        if execute and adapter.exactly_once.run else none -%}
+    {%- set run = adapter.exactly_once.run if execute and model.resource_type != 'unit_test' -%}
+    {%- set earlier = run.greatest_received_at if run else none -%}
     greatest(
         {{ "timestamp '" ~ earlier ~ "'" if earlier else 'cast(null as timestamp)' }},
-        (
-            select max(landed_received_at)
-            from {{ ref('trigger_queue') }}
-            where place != 'REJECTED'
-        )
+        {% if not run or not run.knows_queue -%}
+            ({{ latest_in_queue() }})
+        {%- elif run.latest_in_queue -%}
+            timestamp '{{ run.latest_in_queue }}'
+        {%- else -%}
+            cast(null as timestamp)
+        {%- endif %}
     )
 {%- endmacro %}

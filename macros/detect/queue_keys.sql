@@ -2,17 +2,19 @@
     {#- What this run looks up in history: `oldest`, a literal of the earliest received_at, so that
         Iceberg leaves out the partitions that expired before it, and `number` of the deliveries;
         outside of a run nothing is known of either. The run remembers whether any key comes more
-        than once in it, see examined_deliveries. -#}
+        than once in it, for examined_deliveries, and the greatest received_at, for
+        greatest_received_at. -#}
     {%- set keys = {'oldest': forever(), 'number': none} -%}
     {%- if execute and adapter.exactly_once.run -%}
         {%- set row = run_query(
             "select cast(min(oldest) as string), coalesce(sum(deliveries), 0), "
-            ~ "coalesce(max(deliveries) > 1, false) from (select min(received_at) as oldest, "
+            ~ "coalesce(max(deliveries) > 1, false), cast((" ~ latest_in_queue() ~ ") as string) "
+            ~ "from (select min(received_at) as oldest, "
             ~ "count(*) as deliveries from " ~ ref('trigger_queue') ~ " where place = 'QUEUED' and "
             ~ "uses_history group by trigger_name, key_hash, key_check)"
         ).rows[0] -%}
         {%- do keys.update({'number': row[1]}) -%}
-        {%- do adapter.exactly_once.run.bind_keys(row[2]) -%}
+        {%- do adapter.exactly_once.run.bind_queue(row[2], row[3]) -%}
         {%- if row[0] is not none -%}
             {%- do keys.update({'oldest': "timestamp '" ~ row[0] ~ "'"}) -%}
         {%- endif -%}

@@ -33,29 +33,43 @@ candidates as (
 
 landed as (
 
-    select
-        deliveries.delivery_id as landed_delivery_id,
-        deliveries.received_at as landed_received_at,
-        -- of one delivery_id the first landed rules
-        min_by(
-            deliveries.document,
-            struct(deliveries.landed_at, deliveries.landed_file, deliveries.landed_position)
-        ) as document
+    select *
     from (
         select
             *,
             _file as landed_file,
             _pos as landed_position
         from {{ landed_before('deliveries', until='landed') }}
-    ) as deliveries
-    left semi join candidates
-        on
-            deliveries.delivery_id = candidates.landed_delivery_id
-            and deliveries.received_at = candidates.landed_received_at
+    )
     where
         {{ contract_breach('true') }} is null
-        and {{ on_days('deliveries.received_at', days) }}
-    group by deliveries.delivery_id, deliveries.received_at
+        and {{ on_days('received_at', days) }}
+
+),
+
+-- by name, since its file may have been compacted; of one delivery_id the first landed rules
+with_document as (
+
+    select
+        any_value(candidates.candidate) as candidate,
+        min_by(
+            landed.document,
+            struct(landed.landed_at, landed.landed_file, landed.landed_position)
+        ) as landed_document
+    from (
+        select
+            delivery_id,
+            trigger_name,
+            landed_delivery_id,
+            landed_received_at,
+            struct(*) as candidate
+        from candidates
+    ) as candidates
+    left join landed
+        on
+            candidates.landed_delivery_id = landed.delivery_id
+            and candidates.landed_received_at = landed.received_at
+    group by candidates.delivery_id, candidates.trigger_name
 
 ),
 
@@ -72,14 +86,10 @@ edited as (
 told as (
 
     select
-        candidates.*,
-        coalesce(edited.document, landed.document) as document
-    from candidates
-    left join landed
-        on
-            candidates.landed_delivery_id = landed.landed_delivery_id
-            and candidates.landed_received_at = landed.landed_received_at
-    left join edited on candidates.resubmission_id = edited.resubmission_id
+        with_document.candidate.*,
+        coalesce(edited.document, with_document.landed_document) as document
+    from with_document
+    left join edited on with_document.candidate.resubmission_id = edited.resubmission_id
 
 ),
 
