@@ -206,12 +206,14 @@ class SessionEngine(SqlEngine):
         # opens the connection, and so the session, where dbt has not yet
         self._adapter.connections.get_thread_connection().handle  # noqa: B018
         if self._opened is None or self._opened.sparkContext._jsc is None:
-            self._opened = SparkSession.builder.getOrCreate()
-            java = self._opened._jvm
+            session = SparkSession.builder.getOrCreate()
+            java = session._jvm
+            # before the session: dbt's threads come here at the same time
             self._classes = {
                 "Spark3Util": java.org.apache.iceberg.spark.Spark3Util,
                 "String": java.java.lang.String,
             }
+            self._opened = session
         return self._opened
 
     def _table(self, relation: str) -> Any:
