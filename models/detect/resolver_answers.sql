@@ -75,11 +75,7 @@ with_document as (
 
 edited as (
 
-    select
-        resubmission_id,
-        min_by(document, struct(_file, _pos)) as document
-    from {{ landed_before('resubmissions', until='landed') }}
-    group by resubmission_id
+    {{ edited_documents() | indent(4) }}
 
 ),
 

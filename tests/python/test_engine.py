@@ -69,6 +69,8 @@ def test_properties_are_those_of_the_table_and_none_where_there_is_none(
     assert found is not None
     assert found["write.wap.enabled"] == "true"
     assert found["said"] == "it's"
+    # by it a run knows that a seed is what it was
+    assert found["current-snapshot-id"] == engine.refs([table])[table]["main"]
     assert engine.properties(f"{table}_that_is_not_there") is None
 
 
