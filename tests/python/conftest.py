@@ -61,8 +61,9 @@ def spark(profiles_dir: Path, lake: Path) -> Iterator[SparkSession]:
     assert os.environ["EXACTLY_ONCE_LAKE"] == str(lake)
     credentials = read_credentials(find_project(PROJECT_FOLDER), profiles_dir, TARGET)
     parameters = credentials.server_side_parameters
-    # it lives for many runs
-    parameters[JAVA_OPTIONS] = parameters[JAVA_OPTIONS].replace("-XX:TieredStopAtLevel=1", "")
+    if TARGET == "local":
+        # it lives for many runs; those with another target are few
+        parameters[JAVA_OPTIONS] = parameters[JAVA_OPTIONS].replace("-XX:TieredStopAtLevel=1", "")
     session = open_session(credentials)
     yield session
     session.stop()

@@ -245,7 +245,8 @@ class DbtRuns:
 
     def decide(self, **options: Any) -> dbtRunnerResult:
         """A run of the transaction alone, without tests and views for people."""
-        return self.run("run", "--select", "tag:transaction", **options)
+        # writing down all that was parsed would take as long as five statements
+        return self.run("run", "--select", "tag:transaction", "--no-write-json", **options)
 
     def table(self, name: str) -> DataFrame:
         """A table or view of the project's schema."""

@@ -153,7 +153,8 @@ def test_history_that_is_lost_stops_the_run_and_is_made_anew(how: str, told: Dbt
 
 
 def test_a_lost_status_is_not_made_up(runs: DbtRuns) -> None:
-    tell_a_story(runs)
+    runs.land("deliveries", [delivery("ended", 0)])
+    runs.decide(clock=at(5))
     runs.spark.sql(f"drop table {runs.schema}.document_status purge")
     for command, operation in (("run", None), ("run-operation", "rebuild_history")):
         assert not runs.dbt(command, operation=operation, clock=at(81)).success
