@@ -61,7 +61,7 @@ demo: setup
 
 test: lint
 	@echo "-- pytest"
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 torture: setup
 	@$(BIN)/python tests/python/torture.py --boundaries

@@ -19,17 +19,35 @@ from dbt_exactly_once.session import Project, find_project, open_session, read_c
 from dbt_exactly_once.startup import JAVA_OPTIONS
 
 PROJECT_FOLDER = Path(__file__).parents[2]
+# with the processes and servers that its tests start
+MEMORY_OF_A_WORKER = 6 * 2**30
 # these take minutes, some with few tests: one that began last would be left alone on one core
 LONGEST = (
-    "test_torture.py",
     "test_targets.py",
-    "test_resolvers.py",
     "test_upkeep.py",
-    "test_report.py",
+    "test_resolvers.py",
+    "test_torture.py",
     "test_agreement.py",
     "test_feeds.py",
+    "test_report.py",
     "test_thrift.py",
+    "test_worker.py",
+    "test_half_runs.py",
+    "test_transaction.py",
+    "test_faults.py",
+    "test_model_services.py",
+    "test_invariants.py",
+    "test_story.py",
+    "test_clocks.py",
 )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Three workers for two cores, where memory allows: tests also wait for other processes."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    cores = os.cpu_count() or 1
+    return int(max(1, min(cores * 3 // 2, memory // MEMORY_OF_A_WORKER)))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
