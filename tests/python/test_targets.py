@@ -14,15 +14,17 @@ from dbt_runs import PROJECT_FOLDER, DbtRuns, failures
 from postgres import Postgres
 from pyspark.sql import SparkSession
 from spark_cluster import spark_cluster
+from test_agreement import CLUSTER_SEED
 from test_transaction import delivery
 
 from dbt_exactly_once.cli import main
 
 BIN = Path(sys.executable).parent
-ON_RANDOM_FEEDS = "test_random_feeds_are_decided_as_the_reference_model_decides_them[3]"
+# two runs that reach most rules
+ON_RANDOM_FEEDS = "test_random_feeds_are_decided_as_the_reference_model_decides_them[52]"
 # two runs in which resolvers give every answer, and their module must have reached the workers
-WITH_RESOLVERS = "test_resolvers_are_asked_as_the_reference_model_asks_them[5]"
-THEIR_SETTINGS = {"EXACTLY_ONCE_RESOLVER_SEEDS": "5", "EXACTLY_ONCE_RUNS": "2"}
+WITH_RESOLVERS = f"test_resolvers_are_asked_as_the_reference_model_asks_them[{CLUSTER_SEED}]"
+THEIR_SETTINGS = {"EXACTLY_ONCE_RESOLVER_SEEDS": str(CLUSTER_SEED)}
 
 
 def run_agreement(target: str, test: str, **settings: str) -> None:

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 from dbt_runs import PROJECT_FOLDER, DbtRuns, failures
-from feeds import random_scenario
 from pyspark.sql import SparkSession
-from test_agreement import assert_agreement
+from test_agreement import assert_agreement, seeded
 from test_feeds import demo_feed, statuses
 from test_transaction import delivery, leftovers, process, take_lock
 from thrift_servers import ThriftServer, thrift_server
@@ -64,7 +63,7 @@ def test_a_piece_of_the_demo_feed_is_built_over_thrift(runs: DbtRuns) -> None:
 def test_random_feeds_are_decided_over_thrift_as_the_reference_model_decides_them(
     runs: DbtRuns,
 ) -> None:
-    assert_agreement(random_scenario(3, runs=3, deliveries=60), runs)
+    assert_agreement(seeded(52), runs)
 
 
 def test_a_killed_client_leaves_nothing_to_the_next_and_a_reader_sees_published_rows_only(
