@@ -18,10 +18,22 @@ import psycopg
 
 @dataclass
 class Postgres:
-    """A server that runs; `kill` ends it as a power cut would."""
+    """A server that runs; `kill` ends it as a power cut would, and `start` makes it run again."""
 
     address: str
     folder: Path
+    command: list[str]
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        self.process = subprocess.Popen(
+            self.command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=self.folder,
+        )
+        _wait_for(self.address)
 
     def execute(self, *statements: str) -> None:
         with psycopg.connect(self.address, autocommit=True) as connection:
@@ -33,6 +45,13 @@ class Postgres:
         first = int((self.folder / "postmaster.pid").read_text().splitlines()[0])
         subprocess.run(["pkill", "-KILL", "-P", str(first)], check=False)
         os.kill(first, signal.SIGKILL)
+        self.end()
+
+    def end(self) -> None:
+        """End the server, if it runs."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
 
 
 def find_programs() -> Path | None:
@@ -61,19 +80,13 @@ def running_postgres(programs: Path, folder: Path) -> Iterator[Postgres]:
     initdb = [*as_user, str(programs / "initdb"), "-D", str(folder), "-A", "trust", "-U", "tests"]
     subprocess.run([*initdb, "--no-sync"], **quiet)
     place = ["-D", str(folder), "-h", "127.0.0.1", "-p", str(port), "-k", str(folder)]
-    server = subprocess.Popen(
-        [*as_user, str(programs / "postgres"), *place, "-F"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd=folder,
-    )
     address = f"postgresql://tests@127.0.0.1:{port}/postgres"
+    server = Postgres(address, folder, [*as_user, str(programs / "postgres"), *place, "-F"])
     try:
-        _wait_for(address)
-        yield Postgres(address, folder)
+        server.start()
+        yield server
     finally:
-        server.kill()
-        server.wait()
+        server.end()
 
 
 def _wait_for(address: str) -> None:

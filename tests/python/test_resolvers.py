@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,11 @@ def up():
 
 @pytest.fixture
 def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
-    runs = DbtRuns(spark, profiles_dir, tmp_path)
+    return with_resolvers(spark, profiles_dir, tmp_path)
+
+
+def with_resolvers(spark: SparkSession, profiles_dir: Path, folder: Path) -> DbtRuns:
+    runs = DbtRuns(spark, profiles_dir, folder)
     runs.add_udfs("orders", COUNTING)
     return runs
 
@@ -72,33 +77,43 @@ def calls(runs: DbtRuns) -> list[str]:
 
 def configure(runs: DbtRuns, resolver: str = "orders.check", **settings: Any) -> None:
     """One trigger with a resolver; it counts, unless settings say more."""
-    trigger = {
-        "trigger_name": "orders",
+    configure_all(runs, {"orders": {"resolver": resolver, **settings}})
+
+
+def configure_all(runs: DbtRuns, triggers: Mapping[str, Mapping[str, Any]]) -> None:
+    """Triggers with settings of their own, each for documents of a type of its own."""
+    shared = {
         "detect_duplicates": True,
-        "resolver": resolver,
+        "resolver": "orders.check",
         "processing_mode": "concurrent",
     }
-    runs.seed("triggers", [trigger | settings])
+    runs.seed(
+        "triggers",
+        [{"trigger_name": name, **shared, **settings} for name, settings in triggers.items()],
+    )
     runs.seed(
         "trigger_conditions",
         [
             {
-                "trigger_name": "orders",
+                "trigger_name": name,
                 "position": 1,
                 "condition_name": "all",
-                "document_type": "orders:placed",
+                "document_type": f"{name}:placed",
             }
+            for name in triggers
         ],
     )
     runs.run("seed")
 
 
-def delivery(name: str, count: int = 1, answer: str | None = "NEW", **values: Any) -> Delivery:
+def delivery(
+    name: str, count: int = 1, answer: str | None = "NEW", trigger: str = "orders", **values: Any
+) -> Delivery:
     given = {
         "delivery_id": name,
         "received_at": NOON,
         "landed_at": NOON,
-        "document_type": "orders:placed",
+        "document_type": f"{trigger}:placed",
         "uuid": name,
         "event_id": name,
         "redelivery_count": count,
@@ -123,38 +138,60 @@ def at(minutes: int) -> datetime:
     return NOON + timedelta(minutes=minutes)
 
 
-def test_one_in_a_thousand_is_asked_about_and_none_else(runs: DbtRuns) -> None:
-    configure(runs)
-    runs.land("deliveries", [delivery(f"d{n}", count=int(n % 1000 == 0)) for n in range(3000)])
-    runs.decide(clock=at(1))
-    assert Counter(calls(runs)) == {"d0": 1, "d1000": 1, "d2000": 1}
-    assert runs.rows(
-        "select rule_id, count(*) from {schema}.document_status group by 1 order by 1"
-    ) == [("R03", 2997), ("R06a", 3)]
+@dataclass
+class Asked:
+    """What two runs have decided and whom they have asked, each run for itself."""
+
+    statuses: dict[str, tuple[Any, ...]]
+    calls: list[str]
+    calls_without_candidates: list[str]
 
 
-def test_a_run_without_candidates_asks_nobody_and_keeps_no_answers(runs: DbtRuns) -> None:
-    configure(runs)
-    runs.land("deliveries", [delivery("first", count=0)])
-    runs.decide(clock=at(1))
-    assert calls(runs) == []
-    assert statuses(runs)["first"][:2] == ("R03", "NEW")
-
-
-def test_every_wrong_answer_is_in_doubt_and_says_why(runs: DbtRuns) -> None:
-    configure(runs)
+@pytest.fixture(scope="module")
+def asked(
+    spark: SparkSession, profiles_dir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Asked:
+    runs = with_resolvers(spark, profiles_dir, tmp_path_factory.mktemp("asked"))
+    configure_all(runs, {"orders": {}, "wrong": {}})
+    answers = {
+        "wrong word": "perhaps",
+        "null": None,
+        "transient": "DOWN",
+        "duplicate": "DUPLICATE",
+    }
     runs.land(
         "deliveries",
         [
-            delivery("wrong word", answer="perhaps"),
-            delivery("null", answer=None),
-            delivery("transient", answer="DOWN"),
-            delivery("duplicate", answer="DUPLICATE"),
+            *(delivery(f"d{n}", count=int(n % 1000 == 0)) for n in range(3000)),
+            *(delivery(name, answer=said, trigger="wrong") for name, said in answers.items()),
         ],
     )
     runs.decide(clock=at(1))
+    before = calls(runs)
+    runs.land("deliveries", [delivery("first", count=0)])
+    runs.decide(clock=at(2))
+    return Asked(statuses(runs), before, calls(runs)[len(before) :])
+
+
+def test_one_in_a_thousand_is_asked_about_and_none_else(asked: Asked) -> None:
+    assert Counter(name for name in asked.calls if name.startswith("d") and name[1:].isdigit()) == {
+        "d0": 1,
+        "d1000": 1,
+        "d2000": 1,
+    }
+    decided = {f"d{n}": asked.statuses[f"d{n}"][0] for n in range(3000)}
+    assert Counter(decided.values()) == {"R03": 2997, "R06a": 3}
+    assert decided["d1000"] == "R06a"
+
+
+def test_a_run_without_candidates_asks_nobody_and_keeps_no_answers(asked: Asked) -> None:
+    assert asked.calls_without_candidates == []
+    assert asked.statuses["first"][:2] == ("R03", "NEW")
+
+
+def test_every_wrong_answer_is_in_doubt_and_says_why(asked: Asked) -> None:
     words = "not one of NEW, DUPLICATE, IN_DOUBT"
-    assert statuses(runs) == {
+    wanted = {
         "wrong word": ("R06g", "IN_DOUBT", "INVALID", f"answered 'perhaps', {words}"),
         "null": ("R06g", "IN_DOUBT", "INVALID", f"answered None, {words}"),
         "transient": (
@@ -165,46 +202,62 @@ def test_every_wrong_answer_is_in_doubt_and_says_why(runs: DbtRuns) -> None:
         ),
         "duplicate": ("R06b", "DUPLICATE", "DUPLICATE", None),
     }
+    assert {name: asked.statuses[name] for name in wanted} == wanted
+    assert len(asked.statuses) == 3000 + len(wanted) + 1
+    assert Counter(asked.calls) == Counter(["d0", "d1000", "d2000", *wanted])
 
 
-@pytest.mark.parametrize("resumed_by", ["monitor", "operator"])
-def test_a_trigger_that_is_suspended_asks_again_once_it_is_resumed(
-    resumed_by: str, runs: DbtRuns
-) -> None:
-    configure(
+def test_a_trigger_that_is_suspended_asks_again_once_it_is_resumed(runs: DbtRuns) -> None:
+    suspends = {"suspend_on_preprocessing_error": True}
+    triggers = ("monitored", "operated")
+    configure_all(
         runs,
-        suspend_on_preprocessing_error=True,
-        resource_monitor="orders.up" if resumed_by == "monitor" else "none",
+        {
+            "monitored": {**suspends, "resource_monitor": "orders.up"},
+            "operated": {**suspends, "resource_monitor": "none"},
+        },
     )
-    runs.land("deliveries", [delivery("asked", answer="DOWN")])
+    runs.land("deliveries", [delivery(name, answer="DOWN", trigger=name) for name in triggers])
     runs.decide(clock=at(1))
-    assert waiting(runs) == {"asked": "SUSPENDED"}
+    assert waiting(runs) == dict.fromkeys(triggers, "SUSPENDED")
     assert runs.rows(
-        "select is_suspended, suspended_cause, suspended_by, suspended_reason "
-        "from {schema}.trigger_states"
-    ) == [(True, "RESOLVER_ERROR", "asked", "TransientError: orders database is down")]
+        "select trigger_name, is_suspended, suspended_cause, suspended_by, suspended_reason "
+        "from {schema}.trigger_states order by 1"
+    ) == [
+        (name, True, "RESOLVER_ERROR", name, "TransientError: orders database is down")
+        for name in triggers
+    ]
 
-    runs.land("deliveries", [delivery("later", count=0)])
+    runs.land(
+        "deliveries", [delivery(f"{name}, later", count=0, trigger=name) for name in triggers]
+    )
     runs.decide(clock=at(2))
-    assert waiting(runs) == {"asked": "SUSPENDED", "later": "SUSPENDED"}
+    assert set(waiting(runs).values()) == {"SUSPENDED"}
+    assert len(waiting(runs)) == 4
 
+    # the monitor says that the resource is there; nobody says it to the other trigger
     (runs.folder / "up").touch()
-    if resumed_by == "operator":
-        runs.land("trigger_commands", [Command("c1", "orders", "RESUME", at(3), "me")])
     runs.decide(clock=at(4))
+    assert waiting(runs) == {"operated": "SUSPENDED", "operated, later": "SUSPENDED"}
+    monitored = {"monitored": "R06a", "monitored, later": "R03"}
+    assert {name: row[0] for name, row in statuses(runs).items()} == monitored
+
+    runs.land("trigger_commands", [Command("c1", "operated", "RESUME", at(5), "me")])
+    runs.decide(clock=at(6))
     assert waiting(runs) == {}
     assert {name: row[0] for name, row in statuses(runs).items()} == {
-        "asked": "R06a",
-        "later": "R03",
+        **monitored,
+        "operated": "R06a",
+        "operated, later": "R03",
     }
-    monitored = ["monitor", "monitor"] if resumed_by == "monitor" else []
-    assert Counter(calls(runs)) == Counter(["asked", "asked", *monitored])
-    assert runs.rows(
-        "select event, message from {schema}.journal_entries order by happened_at"
-    ) == [
-        ("SUSPENDED", "RESOLVER_ERROR: asked: TransientError: orders database is down"),
-        ("RESUMED", "the trigger takes deliveries again"),
-    ]
+    assert Counter(calls(runs)) == {"monitored": 2, "operated": 2, "monitor": 2}
+    suspended = "RESOLVER_ERROR: {}: TransientError: orders database is down"
+    resumed = "the trigger takes deliveries again"
+    for name in triggers:
+        assert runs.rows(
+            "select event, message from {schema}.journal_entries "
+            f"where trigger_name = '{name}' order by happened_at"
+        ) == [("SUSPENDED", suspended.format(name)), ("RESUMED", resumed)]
 
 
 def test_a_resolver_that_hangs_costs_its_limit_a_few_times_and_the_rest_waits(
@@ -267,10 +320,7 @@ def test_a_run_is_refused_where_a_name_is_not_registered_or_a_module_is_broken(
         assert runs.dbt(command).success
 
 
-@pytest.mark.parametrize("resolver", ["examples.order_exists", "examples.orders_exist"])
-def test_the_shipped_example_asks_a_real_database(
-    resolver: str, runs: DbtRuns, postgres: Postgres
-) -> None:
+def test_the_shipped_examples_ask_a_real_database(runs: DbtRuns, postgres: Postgres) -> None:
     postgres.execute(
         "create table orders (number text primary key, created_at timestamp)",
         "insert into orders values ('A1', '2024-03-01 11:59:00')",
@@ -283,36 +333,51 @@ def test_the_shipped_example_asks_a_real_database(
     )
     for module in folder.glob("*.py"):
         module.write_text(module.read_text().replace("examples", "copied"))
-    configure(runs, resolver=resolver.replace("examples", "copied"))
+    triggers = ("order_exists", "orders_exist")
+    configure_all(runs, {name: {"resolver": f"copied.{name}"} for name in triggers})
+    answers = {
+        "there": ('{"number": "A1"}', "R06b", "DUPLICATE"),
+        "not there": ('{"number": "B2"}', "R06a", "NEW"),
+        "no number": ("{}", "R06c", "IN_DOUBT"),
+    }
     runs.land(
         "deliveries",
         [
-            delivery("there", answer='{"number": "A1"}'),
-            delivery("not there", answer='{"number": "B2"}'),
-            delivery("no number", answer="{}"),
+            delivery(f"{name} {what}", answer=document, trigger=name)
+            for name in triggers
+            for what, (document, *_) in answers.items()
         ],
     )
     runs.decide(clock=at(1))
-    found = {name: row[:2] for name, row in statuses(runs).items()}
-    assert found == {
-        "there": ("R06b", "DUPLICATE"),
-        "not there": ("R06a", "NEW"),
-        "no number": ("R06c", "IN_DOUBT"),
+    assert {name: row[:2] for name, row in statuses(runs).items()} == {
+        f"{name} {what}": (rule, status)
+        for name in triggers
+        for what, (_, rule, status) in answers.items()
     }
 
-    asked = '{"number": "A1"}'
-    runs.land("deliveries", [delivery("in flight", answer=asked), delivery("next", answer=asked)])
-    with killed_while_it_answers(postgres):
-        runs.decide(clock=at(2))
-    runs.land("deliveries", [delivery("while down", answer=asked)])
-    runs.decide(clock=at(3))
+    def land(name: str, *whats: str) -> list[str]:
+        names = [f"{name} {what}" for what in whats]
+        asks = {"answer": '{"number": "A1"}', "trigger": name}
+        runs.land("deliveries", [delivery(each, **asks) for each in names])
+        return names
+
+    unanswered = []
+    for minute, name in enumerate(triggers, start=2):
+        unanswered += land(name, "in flight", "next")
+        with killed_while_it_answers(postgres):
+            runs.decide(clock=at(minute))
+        if name != triggers[-1]:
+            postgres.start()
+    for name in triggers:
+        unanswered += land(name, "while down")
+    runs.decide(clock=at(4))
     found = statuses(runs)
-    assert len(found) == 6
-    for name in ("in flight", "next", "while down"):
+    assert len(found) == 2 * len(answers) + len(unanswered)
+    for name in unanswered:
         rule, status, result, message = found[name]
         assert (rule, status, result) == ("R06e", "IN_DOUBT", "TRANSIENT_ERROR")
         assert message.startswith("TransientError: orders database: ")
-    assert runs.rows("select count(*) from {schema}.document_status") == [(6,)]
+    assert runs.rows("select count(*) from {schema}.document_status") == [(len(found),)]
 
 
 @contextmanager
