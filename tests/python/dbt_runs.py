@@ -206,6 +206,14 @@ class DbtRuns:
         self.forget_parsed()
         return place
 
+    def give_back(self, linked: str) -> None:
+        """The project's folder again, in the place of a copy of the test's own."""
+        place = self.folder / linked
+        if not place.is_symlink():
+            shutil.rmtree(place)
+            place.symlink_to(PROJECT_FOLDER / linked)
+            self.forget_parsed()
+
     def forget_parsed(self) -> None:
         """Parse anew at the next command, since a file of the project was changed."""
         self._manifest = None

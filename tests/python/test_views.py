@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dbt_runs import PROJECT_FOLDER, DbtRuns, failures
+from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 
 VIEWS = ["--select", "document_statuses", "duplicates"]
 
 
-@pytest.fixture
-def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
-    found = DbtRuns(spark, profiles_dir, tmp_path)
+@pytest.fixture(scope="module")
+def decided(
+    spark: SparkSession, profiles_dir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> DbtRuns:
+    found = DbtRuns(spark, profiles_dir, tmp_path_factory.mktemp("views"))
     found.run("seed")
     found.decide()
     return found
+
+
+@pytest.fixture
+def runs(decided: DbtRuns) -> Iterator[DbtRuns]:
+    """A lake of all these tests, with the project's models whatever a test has written there."""
+    yield decided
+    decided.give_back("models")
 
 
 def made(runs: DbtRuns) -> dict[str, bool]:
@@ -29,24 +39,13 @@ def made(runs: DbtRuns) -> dict[str, bool]:
     }
 
 
-def own_models(runs: DbtRuns) -> Path:
-    """Models of the test's own, in the place of the link to the project's."""
-    models = runs.folder / "models"
-    models.unlink()
-    for path in sorted((PROJECT_FOLDER / "models").rglob("*")):
-        copy = models / path.relative_to(PROJECT_FOLDER / "models")
-        if path.is_file():
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(path.read_bytes())
-    return models
-
-
 def test_a_view_is_made_anew_only_where_the_code_has_changed(runs: DbtRuns) -> None:
+    for view in ("document_statuses", "duplicates"):
+        runs.spark.sql(f"drop view if exists {runs.schema}.{view}")
     assert made(runs) == {"document_statuses": True, "duplicates": True}
     assert made(runs) == {"document_statuses": False, "duplicates": False}
 
-    models = own_models(runs)
-    path = models / "report" / "duplicates.sql"
+    path = runs.own("models") / "report" / "duplicates.sql"
     path.write_text(path.read_text() + "-- said more\n")
     runs.forget_parsed()
     # a view that stands on a changed one may have other columns now
@@ -69,7 +68,7 @@ def test_a_full_refresh_makes_every_view_anew(runs: DbtRuns) -> None:
 
 def test_a_broken_contract_is_told_although_the_view_stands(runs: DbtRuns) -> None:
     made(runs)
-    path = own_models(runs) / "report" / "duplicates.sql"
+    path = runs.own("models") / "report" / "duplicates.sql"
     path.write_text(path.read_text().replace("select * from final", "select 1 as one from final"))
     runs.forget_parsed()
     (told,) = failures(runs.dbt("run", *VIEWS))
