@@ -42,7 +42,7 @@
                     and (
                         try_cast(trim({{ setting }}) as {{ type }}) is null
                         {% if type == 'boolean' -%}
-                        or lower(trim({{ setting }})) not in ('true', 'false')
+                        or not trim({{ setting }}) rlike '^(?i:true|false)$'
                         {%- elif type in ['int', 'bigint'] -%}
                         or try_cast(trim({{ setting }}) as {{ type }}) < 0
                         or not trim({{ setting }}) rlike '^[0-9]+$'

@@ -24,13 +24,13 @@ MEMORY_OF_A_WORKER = 6 * 2**30
 # these take minutes, some with few tests: one that began last would be left alone on one core
 LONGEST = (
     "test_targets.py",
-    "test_upkeep.py",
-    "test_resolvers.py",
     "test_torture.py",
-    "test_agreement.py",
-    "test_feeds.py",
+    "test_upkeep.py",
     "test_report.py",
+    "test_feeds.py",
     "test_thrift.py",
+    "test_resolvers.py",
+    "test_agreement.py",
     "test_worker.py",
     "test_half_runs.py",
     "test_transaction.py",

@@ -221,34 +221,35 @@ def _profile(folder: Path) -> Path:
 
 
 def test_upkeep_leaves_few_files_and_snapshots_and_the_next_run_goes_on(
-    told: DbtRuns, lake: Path, capfd: pytest.CaptureFixture[str]
+    runs: DbtRuns, lake: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    tell_a_story(runs)
     # what a run wrote that was killed days ago
-    orphan = lake / "warehouse" / told.schema / "document_history" / "data" / "killed.parquet"
+    orphan = lake / "warehouse" / runs.schema / "document_history" / "data" / "killed.parquet"
     orphan.write_bytes(b"half a file")
     os.utime(orphan, times=(time.time() - 3 * 86_400,) * 2)
-    before = told.rows(HISTORY)
-    statuses = told.rows("select * from {schema}.document_status order by all")
+    before = runs.rows(HISTORY)
+    statuses = runs.rows("select * from {schema}.document_status order by all")
     files = "select count(*) from {schema}.document_history.files"
-    assert told.rows(files)[0][0] > 2
+    assert runs.rows(files)[0][0] > 2
 
     kept_none = {"keep_snapshots_hours": 0}
     capfd.readouterr()
-    told.run("run-operation", operation="maintain", variables=kept_none, quiet=False)
+    runs.run("run-operation", operation="maintain", variables=kept_none, quiet=False)
     assert "document_history: 1 files of killed runs deleted" in capfd.readouterr().out
     assert not orphan.exists()
-    assert told.rows(HISTORY) == before
-    assert told.rows("select * from {schema}.document_status order by all") == statuses
-    partitions = told.rows("select count(*) from {schema}.document_history.partitions")
-    assert told.rows(files) == partitions
+    assert runs.rows(HISTORY) == before
+    assert runs.rows("select * from {schema}.document_status order by all") == statuses
+    partitions = runs.rows("select count(*) from {schema}.document_history.partitions")
+    assert runs.rows(files) == partitions
     for table in ("document_history", "document_status", "decisions"):
-        assert told.rows(f"select count(*) from {{schema}}.{table}.snapshots") == [(1,)], table
+        assert runs.rows(f"select count(*) from {{schema}}.{table}.snapshots") == [(1,)], table
 
     # twice, and with nothing to do
-    told.run("run-operation", operation="maintain", variables=kept_none)
-    told.land("deliveries", [delivery("copy of later", 82, uuid="later")])
-    told.decide(clock=at(83))
-    assert told.rows(
+    runs.run("run-operation", operation="maintain", variables=kept_none)
+    runs.land("deliveries", [delivery("copy of later", 82, uuid="later")])
+    runs.decide(clock=at(83))
+    assert runs.rows(
         "select rule_id from {schema}.document_status "
         "where delivery_id = 'copy of later' and trigger_name = 'records'"
     ) == [("R09",)]
