@@ -42,7 +42,8 @@
                     and (
                         try_cast(trim({{ setting }}) as {{ type }}) is null
                         {% if type == 'boolean' -%}
-                        or not trim({{ setting }}) rlike '^(?i:true|false)$'
+                        {#- lower() would make Spark list the lower case of all characters #}
+                        or not trim({{ setting }}) rlike '(?s)^(?i:true|false)(?!.)'
                         {%- elif type in ['int', 'bigint'] -%}
                         or try_cast(trim({{ setting }}) as {{ type }}) < 0
                         or not trim({{ setting }}) rlike '^[0-9]+$'

@@ -39,15 +39,15 @@ COMPARED = [
 ]
 # feeds of few runs that reach much; a test below says what
 SEEDS = [int(seed) for seed in os.environ.get("EXACTLY_ONCE_SEEDS", "52 2483").split()]
-# the same, of feeds whose triggers have resolvers
+# the same, of a feed whose triggers have resolvers
 RESOLVER_SEEDS = [
-    int(seed) for seed in os.environ.get("EXACTLY_ONCE_RESOLVER_SEEDS", "2343").split()
+    int(seed) for seed in os.environ.get("EXACTLY_ONCE_RESOLVER_SEEDS", "1843").split()
 ]
 # another of these, which is played on a cluster
 CLUSTER_SEED = 392
-# rules that decide nothing, since the trigger is suspended by them; one that needs an entry
-# `completed` without its `processing`; and one that few feeds come to
-NOT_REACHED = {"R06d", "R11d", "R13d", "R14"} | {"R08"} | {"R11e"}
+# rules that decide nothing, since the trigger is suspended by them, and one that needs an entry
+# `completed` without its `processing`
+NOT_REACHED = {"R06d", "R11d", "R13d", "R14", "R08"}
 EXAMPLES = int(os.environ.get("EXACTLY_ONCE_EXAMPLES", "2"))
 
 

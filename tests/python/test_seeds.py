@@ -16,6 +16,9 @@ TRIGGERS = [
     {"trigger_name": "negative", "history_time_to_live_ms": "-5"},
     {"trigger_name": "fractional", "max_retry_attempts": "1.5"},
     {"trigger_name": "unsure", "enabled": "maybe"},
+    {"trigger_name": "polite", "enabled": "yes"},
+    {"trigger_name": "broken", "enabled": "true\n"},
+    {"trigger_name": "loud", "enabled": "TRUE"},
     {"trigger_name": "foreign", "api": "AMQP"},
     {"trigger_name": "undated", "start_from": "yesterday"},
 ]
@@ -37,6 +40,8 @@ LINES = [
     ("triggers", "trigger negative", "history_time_to_live_ms is -5: use a whole number"),
     ("triggers", "trigger fractional", "max_retry_attempts is 1.5: use a whole number"),
     ("triggers", "trigger unsure", "enabled is maybe: use true or false"),
+    ("triggers", "trigger polite", "enabled is yes: use true or false"),
+    ("triggers", "trigger broken", "enabled is true"),
     ("triggers", "trigger foreign", "api is AMQP: use MSG or JMS"),
     ("triggers", "trigger undated", "start_from is yesterday: use a time"),
     ("trigger_conditions", "condition 1 of trigger good", "no_such_column"),
