@@ -1,7 +1,7 @@
 {% macro examined_deliveries(answers=none, whom_to_ask=false) -%}
     {#- The queued deliveries of this run, each with what detection finds out about it and the rule
-        that follows, null where it must wait: behind another one, for an unfinished document, or
-        for a resolver's answer.
+        that follows with its status, null where it must wait: behind another one, for an
+        unfinished document, or for a resolver's answer.
 
         answers: a relation with what resolvers have answered in this run, none where none is asked.
         whom_to_ask: false to decide. True to find whom to ask: only deliveries of triggers with a
@@ -38,12 +38,14 @@
             and trigger_queue.recoveries > {{ var('max_recoveries') }} as is_beyond_recovery,
             {{ is_unavailable }} and trigger_queue.uses_history as is_unavailable,
             {{ plus_ms('trigger_queue.history_removed_until', skew) }} as removed_until,
-            -- an entry starts at the delivery's time; a delivery that had waited starts later
-            if(
-                trigger_queue.had_waited,
-                greatest(trigger_queue.received_at, event_time.now),
-                trigger_queue.received_at
-            ) as started_at
+            -- without a service entries start at the delivery's time, later where it had waited;
+            -- with one they start when the service has begun
+            case
+                when trigger_queue.service is not null then null
+                when trigger_queue.had_waited
+                    then greatest(trigger_queue.received_at, event_time.now)
+                else trigger_queue.received_at
+            end as started_at
         from trigger_queue
         cross join event_time
         {%- if answers %}
@@ -102,14 +104,10 @@
                             'is_beyond_recovery', timed.is_beyond_recovery,
                             'is_unavailable', timed.is_unavailable,
                             'removed_until', timed.removed_until,
-                            'started_at', timed.started_at,
-                            'completed_until', if(
-                                timed.service is null, {{ plus_ms('timed.expires_at', skew) }}, null
-                            ),
-                            'processing_until', if(
-                                timed.service is null,
-                                {{ plus_ms('timed.expires_at', skew) }},
-                                {{ forever() }}
+                            'started_at', coalesce(timed.started_at, {{ forever() }}),
+                            'completed_until', {{ plus_ms('timed.expires_at', skew) }},
+                            'processing_until', coalesce(
+                                {{ plus_ms('timed.expires_at', skew) }}, {{ forever() }}
                             ),
                             'waits_until', if(timed.service is null, null, {{ forever() }})
                         )
@@ -359,7 +357,149 @@
             end as rule_id
         from with_state
 
+    ),
+
+    -- the rules of the table, and the two that stand outside of it
+    decision_rules as (
+
+        select
+            rule_id,
+            status,
+            decided_by
+        from {{ ref('decision_rules') }}
+        union all
+        select
+            rule_id,
+            status,
+            rule_id as decided_by
+        from values ('OPERATOR', 'NEW'), ('MAX_RECOVERIES', 'IN_DOUBT') as beyond_the_table (
+            rule_id, status
+        )
+
+    ),
+
+    with_status as (
+
+        select
+            ruled.*,
+            decision_rules.status,
+            decision_rules.decided_by,
+            ruled.rule_id is null
+            and not ruled.is_behind
+            and ruled.history_state != 'WAITS' as needs_answer
+        from ruled
+        left join decision_rules on ruled.rule_id = decision_rules.rule_id
+
     )
 
-    select * from ruled
+    {%- if answers or whom_to_ask -%}
+    ,
+
+    -- ---- a resolver looks at what services have done: in a serial trigger it is asked about what
+    -- ---- history cannot settle when no earlier document is unfinished, or becomes so in this run
+
+    in_order as (
+
+        select
+            *,
+            struct(received_at, delivery_id) as age,
+            has_resolver and processing_mode = 'serial' and not uses_history as asks_in_order,
+            if(key_state = 'USABLE', document_key, null) as usable_key,
+            service is not null and coalesce(status in ('NEW', 'NOT_CHECKED'), false)
+                as becomes_unfinished,
+            -- where nobody is asked in order, each delivery stands alone
+            if(has_resolver and processing_mode = 'serial', null, delivery_id) as alone
+        from with_status
+
+    ),
+
+    unfinished_of_keys as (
+
+        select
+            trigger_name,
+            document_key,
+            min(struct(received_at, delivery_id)) as first_age
+        from {{ ref('documents_in_execution') }}
+        where ended_by is null
+        group by trigger_name, document_key
+
+    ),
+
+    -- a resubmission holds back its own key only
+    unfinished_of_triggers as (
+
+        select
+            trigger_name,
+            min(struct(received_at, delivery_id)) as first_age
+        from {{ ref('documents_in_execution') }}
+        where ended_by is null and delivery_id not like '%/resubmission-%'
+        group by trigger_name
+
+    ),
+
+    with_unfinished as (
+
+        select
+            in_order.*,
+            if(
+                in_order.usable_key is null,
+                least(
+                    unfinished_of_triggers.first_age,
+                    min(
+                        if(
+                            in_order.becomes_unfinished and in_order.origin != 'RESUBMISSION',
+                            in_order.age,
+                            null
+                        )
+                    ) over (partition by in_order.trigger_name, in_order.alone)
+                ),
+                least(
+                    unfinished_of_keys.first_age,
+                    min(if(in_order.becomes_unfinished, in_order.age, null)) over (
+                        partition by in_order.trigger_name, in_order.alone, in_order.usable_key
+                    )
+                )
+            ) as first_unfinished
+        from in_order
+        left join unfinished_of_keys
+            on
+                in_order.asks_in_order
+                and in_order.trigger_name = unfinished_of_keys.trigger_name
+                and in_order.usable_key = unfinished_of_keys.document_key
+        left join unfinished_of_triggers
+            on
+                in_order.asks_in_order
+                and in_order.trigger_name = unfinished_of_triggers.trigger_name
+
+    )
+
+    select
+        * except (age, usable_key, becomes_unfinished, alone, first_unfinished),
+        if(
+            needs_answer and asks_in_order and first_unfinished < age,
+            first_unfinished.delivery_id,
+            null
+        ) as waits_for_service_of
+        {%- if whom_to_ask %},
+        -- without a key a delivery comes behind all earlier ones that are still to be asked about
+        min(
+            if(
+                needs_answer
+                and usable_key is not null
+                and not coalesce(asks_in_order and first_unfinished < age, false),
+                age,
+                null
+            )
+        ) over (partition by trigger_name, alone) < age
+        and asks_in_order
+        and usable_key is null as is_asked_later
+        {%- endif %}
+    from with_unfinished
+    {%- else %}
+
+    select
+        *,
+        cast(null as string) as waits_for_service_of
+    from with_status
+    {%- endif %}
 {%- endmacro %}

@@ -3,7 +3,7 @@
         same instant comes after its start.
 
         executions: a relation with the columns of landing.trigger_executions; settings: one with
-        trigger_name and max_retry_attempts. -#}
+        trigger_name, max_retry_attempts and on_retry_failure. -#}
     select
         executions.delivery_id,
         executions.trigger_name,
@@ -17,6 +17,22 @@
                     then greatest(executions.started_at, executions.recorded_at)
             end
         ) as last_started_at,
+        -- when the service began: only the first rows that are known of a document count
+        coalesce(
+            min(executions.started_at), min(executions.ended_at), min(executions.recorded_at)
+        ) as began_at,
+        max(
+            if(
+                executions.event in ('SUCCESS', 'ERROR')
+                or (
+                    executions.event = 'TRANSIENT_ERROR'
+                    and executions.attempt > settings.max_retry_attempts
+                    and settings.on_retry_failure = 'throw'
+                ),
+                coalesce(executions.ended_at, executions.recorded_at),
+                null
+            )
+        ) as service_ended_at,
         bool_or(executions.event = 'SUCCESS') as has_succeeded,
         bool_or(executions.event = 'ERROR') as has_failed,
         -- the last attempt that its trigger allows has failed, whatever was begun since

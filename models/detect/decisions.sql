@@ -6,24 +6,6 @@ examined as (
 
 ),
 
-decision_rules as (
-
-    select
-        rule_id,
-        status,
-        decided_by
-    from {{ ref('decision_rules') }}
-    union all
-    select
-        rule_id,
-        status,
-        rule_id as decided_by
-    from values ('OPERATOR', 'NEW'), ('MAX_RECOVERIES', 'IN_DOUBT') as beyond_the_table (
-        rule_id, status
-    )
-
-),
-
 final as (
 
     select
@@ -40,6 +22,7 @@ final as (
         examined.guaranteed,
         examined.redelivery_count,
         examined.received_at,
+        examined.landed_at,
         examined.waiting_since,
         examined.document_key,
         examined.key_source,
@@ -61,29 +44,31 @@ final as (
             ).delivery_id
         ) as matched_delivery_id,
         examined.rule_id,
-        decision_rules.status,
-        decision_rules.decided_by,
-        coalesce(decision_rules.status != 'SUSPENDED', false) as is_decided,
+        examined.status,
+        examined.decided_by,
+        coalesce(examined.status != 'SUSPENDED', false) as is_decided,
         case
             when examined.is_behind then 'BEHIND'
-            when decision_rules.status = 'SUSPENDED' then 'SUSPENDED'
-            when examined.history_state = 'WAITS' then 'UNFINISHED_DOCUMENT'
-            when decision_rules.status is null then 'RESOLVER_DOWN'
+            when examined.status = 'SUSPENDED' then 'SUSPENDED'
+            when examined.history_state = 'WAITS' or examined.waits_for_service_of is not null
+                then 'UNFINISHED_DOCUMENT'
+            when examined.status is null then 'RESOLVER_DOWN'
         end as waiting_reason,
         case
             when examined.is_behind then examined.stopped_at_delivery_id
-            when decision_rules.status is null and examined.history_state = 'WAITS'
+            when examined.status is null and examined.history_state = 'WAITS'
                 then examined.waits_for_delivery_id
+            else examined.waits_for_service_of
         end as blocked_by_delivery_id,
         -- a document has entries where its trigger looks into history and a condition takes it
         examined.uses_history
         and examined.condition_name is not null
-        and coalesce(decision_rules.status = 'NEW', false) as adds_to_history,
+        and coalesce(examined.status = 'NEW', false) as adds_to_history,
         examined.started_at,
         examined.expires_at,
+        examined.history_time_to_live_ms,
         '{{ invocation_id }}' as for_run_id
     from examined
-    left join decision_rules on examined.rule_id = decision_rules.rule_id
 
 )
 

@@ -8,12 +8,21 @@ with
 
 keys as (
 
-    select distinct
+    select
         trigger_name,
         key_hash,
-        key_check
+        key_check,
+        -- a copy that waited for a document finds it completed, however late its end is reported
+        timestampadd(
+            microsecond,
+            1,
+            max(
+                if(was_waiting_for in ('UNFINISHED_DOCUMENT', 'BEHIND'), received_at, null)
+            )
+        ) as waited_until
     from {{ ref('trigger_queue') }}
     where place = 'QUEUED' and uses_history
+    group by trigger_name, key_hash, key_check
 
 ),
 
@@ -54,9 +63,11 @@ entries_of_history as (
 
 documents_in_execution as (
 
-    select documents.*
+    select
+        documents.*,
+        keys.waited_until
     from {{ ref('documents_in_execution') }} as documents
-    left semi join keys
+    inner join keys
         on
             documents.trigger_name = keys.trigger_name
             and documents.key_hash = keys.key_hash
@@ -73,7 +84,8 @@ entries_of_documents as (
         key_hash,
         key_check,
         delivery_id,
-        started_at,
+        -- a document whose service has not begun is the latest
+        coalesce(started_at, {{ forever() }}) as started_at,
         if(ended_by is null, {{ forever() }}, {{ plus_ms('expires_at', skew) }}) as live_until,
         false as is_completed,
         makes_copies_wait
@@ -89,7 +101,7 @@ entries_completed_now as (
         key_check,
         delivery_id,
         started_at,
-        {{ plus_ms('expires_at', skew) }} as live_until,
+        greatest({{ plus_ms('completed_expires_at', skew) }}, waited_until) as live_until,
         true as is_completed,
         false as makes_copies_wait
     from documents_in_execution
@@ -116,7 +128,8 @@ final as (
         max(if(is_completed, live_until, null)) as completed_until,
         max(if(not is_completed, live_until, null)) as processing_until,
         max(if(makes_copies_wait, live_until, null)) as waits_until,
-        max_by(delivery_id, if(makes_copies_wait, started_at, null)) as waits_for_delivery_id,
+        max(if(makes_copies_wait, struct(started_at, delivery_id), null)).delivery_id
+            as waits_for_delivery_id,
         sort_array(
             collect_set(named_struct(
                 'started_at', started_at,

@@ -2,6 +2,7 @@
 {%- set days = days_with_resolver() if model.resource_type != 'unit_test' else none -%}
 {%- set answered = this if execute and model.resource_type != 'unit_test' else none %}
 -- depends_on: {{ ref('history_matches') }}
+-- depends_on: {{ ref('documents_in_execution') }}
 with
 
 examined as (
@@ -16,16 +17,21 @@ candidates as (
 
     select
         *,
-        -- what a NEW one adds to history changes what those behind it need
-        uses_history and condition_name is not null as ends_on_new,
+        -- what a NEW one adds to history, or its service does, changes what those behind it need
+        (uses_history and condition_name is not null)
+        or (asks_in_order and service is not null) as ends_on_new,
+        bool_or(is_asked_later) over (partition by trigger_name) as is_another_asked_later,
         uses_history and suspends_on_error and history_state != 'UNAVAILABLE'
             as ends_on_transient_error
     from examined
-    where
-        rule_id is null
-        and not is_behind
-        and history_state != 'WAITS'
-        and resolver_result is null
+    where needs_answer and resolver_result is null and waits_for_service_of is null
+
+),
+
+asked_now as (
+
+    select * from candidates
+    where not coalesce(is_asked_later, false)
 
 ),
 
@@ -63,7 +69,7 @@ with_document as (
             landed_delivery_id,
             landed_received_at,
             struct(*) as candidate
-        from candidates
+        from asked_now
     ) as candidates
     left join landed
         on
@@ -89,13 +95,15 @@ told as (
 
 ),
 
--- ---- one array for each key, in the order of its chain; without history each stands alone
+-- ---- one array for each key, in the order of its chain; in a serial trigger without history one
+-- ---- for each key and one for what has none; in a concurrent one each stands alone
 
 chains as (
 
     select /*+ repartition({{ var('resolver_tasks') }}) */
         resolver,
         trigger_name,
+        bool_or(is_another_asked_later) as is_another_asked_later,
         array_sort(
             collect_list(
                 struct(
@@ -120,7 +128,12 @@ chains as (
         trigger_name,
         key_hash,
         key_check,
-        if(uses_history, null, delivery_id)
+        case
+            when uses_history then null
+            when not asks_in_order then delivery_id
+            when key_state = 'USABLE' then document_key
+        end,
+        asks_in_order and key_state = 'USABLE'
 
 ),
 
@@ -130,6 +143,7 @@ asked as (
         trigger_name,
         resolver,
         size(chain) as chain_length,
+        is_another_asked_later,
         ask_resolver(resolver, trigger_name, {{ var('resolver_timeout_ms') }}, chain) as answers
     from chains
 
@@ -143,7 +157,8 @@ final as (
         asked.resolver,
         answer.resolver_result,
         answer.message,
-        size(asked.answers) < asked.chain_length as is_cut_short,
+        size(asked.answers) < asked.chain_length
+        or coalesce(asked.is_another_asked_later, false) as is_cut_short,
         '{{ invocation_id }}' as for_run_id
     from asked
         lateral view explode(asked.answers) as answer

@@ -22,9 +22,26 @@ brought_up_to_date as (
 
     select
         open_documents.* except (
-            begun, attempts, last_event, last_event_at, last_started_at, last_message
+            begun, attempts, last_event, last_event_at, last_started_at, last_message, started_at
         ),
         settings.processing_mode,
+        -- its entries start when its service began, and only where it has some
+        open_documents.started_at is null
+        and open_documents.key_hash is not null
+        and told.delivery_id is not null as begins_now,
+        if(
+            open_documents.key_hash is null,
+            null,
+            coalesce(
+                open_documents.started_at,
+                {{ feed_time(
+                    'open_documents.received_at', 'open_documents.landed_at', 'told.began_at'
+                ) }}
+            )
+        ) as started_at,
+        {{ feed_time(
+            'open_documents.received_at', 'open_documents.landed_at', 'told.service_ended_at'
+        ) }} as service_ended_at,
         open_documents.begun or told.delivery_id is not null as begun,
         coalesce(told.attempts, open_documents.attempts) as attempts,
         coalesce(told.last_event, open_documents.last_event) as last_event,
@@ -60,7 +77,13 @@ brought_up_to_date as (
 final as (
 
     select
-        *,
+        * except (expires_at),
+        coalesce(expires_at, {{ plus_ms('started_at', 'history_time_to_live_ms') }}) as expires_at,
+        -- the entry of a service that outlasts the time to live is live until its end
+        greatest(
+            coalesce(expires_at, {{ plus_ms('started_at', 'history_time_to_live_ms') }}),
+            if(key_hash is null, null, service_ended_at)
+        ) as completed_expires_at,
         -- the copies of a document wait for it while they could not be told anything better
         ended_by is null and (not begun or processing_mode = 'serial') as makes_copies_wait,
         coalesce(ended_by in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED'), false) as is_completed,

@@ -180,7 +180,8 @@ arrived as (
         cast(null as string) as resubmission_id,
         false as examined,
         cast(null as timestamp) as waiting_since,
-        false as had_waited
+        false as had_waited,
+        cast(null as string) as was_waiting_for
     from subscribed
     left join current_triggers as destinations
         on
@@ -241,7 +242,8 @@ arrived as (
             cast(null as string) as resubmission_id,
             false as examined,
             cast(null as timestamp) as waiting_since,
-            false as had_waited
+            false as had_waited,
+            cast(null as string) as was_waiting_for
         from consumed_deliveries
         inner join current_triggers
             on
@@ -273,10 +275,13 @@ arrived as (
     returning as (
 
         select
-            deliveries.* except (delivery_id, received_at, redelivery_count, document),
+            deliveries.* except (
+                delivery_id, received_at, landed_at, redelivery_count, document
+            ),
             coalesce(edited.document, deliveries.document) as document,
             returning_deliveries.delivery_id,
             returning_deliveries.received_at,
+            coalesce(returning_deliveries.landed_at, deliveries.landed_at) as landed_at,
             returning_deliveries.redelivery_count,
             returning_deliveries.trigger_name,
             returning_deliveries.landed_delivery_id,
@@ -287,6 +292,7 @@ arrived as (
             returning_deliveries.examined,
             returning_deliveries.waiting_since,
             returning_deliveries.had_waited,
+            returning_deliveries.was_waiting_for,
             row_number() over (
                 partition by returning_deliveries.delivery_id, returning_deliveries.trigger_name
                 order by {{ order_of_landing('deliveries', 'transports.transport is not null') }}
@@ -316,6 +322,7 @@ in_queue as (
         'landed_at', 'transport', 'document_type', 'destination', 'guaranteed', 'uuid',
         'track_id', 'event_id', 'redelivery_count', 'errors_to', 'document', 'origin',
         'recoveries', 'resubmission_id', 'examined', 'waiting_since', 'had_waited',
+        'was_waiting_for',
     ] | join(', ') -%}
     select
         {{ delivery_columns }},
@@ -463,7 +470,9 @@ placed as (
 final as (
 
     select
-        * except (takes_documents, is_enabled, is_held, queue_number, left_out),
+        * except (takes_documents, is_enabled, is_held, queue_number, left_out, landed_at),
+        -- a row that does not tell when it landed has landed now
+        if(left_out is null, coalesce(landed_at, {{ run_clock() }}), landed_at) as landed_at,
         case
             when left_out is not null then left_out
             when not takes_documents or is_held then 'WAITING'

@@ -5,71 +5,82 @@
         sorted_by='key_hash',
     )
 }}
+{% set columns = [
+    'trigger_name', 'document_key', 'started_at', 'expires_at', 'completed_expires_at',
+    'delivery_id', 'key_hash', 'key_check',
+] | join(', ') -%}
 with
 
-started as (
+-- where there is nothing to run, being decided completes the document
+decided as (
 
     select
-        trigger_id,
         trigger_name,
         document_key,
-        processing_status,
         started_at,
         expires_at,
+        expires_at as completed_expires_at,
         delivery_id,
         key_hash,
-        key_check
+        key_check,
+        true as begins,
+        true as ends
     from {{ ref('decisions') }}
-    -- where there is nothing to run, being decided completes the document
-        lateral view explode(
-            if(service is null, array('processing', 'completed'), array('processing'))
-        ) as processing_status
-    where adds_to_history
+    where adds_to_history and service is null
 
 ),
 
-ended as (
+-- a service adds `processing` in the run that hears of its begin, `completed` in the run that
+-- hears of its end
+in_execution as (
 
     select
-        base64(unhex(sha1(trigger_name))) as trigger_id,
-        trigger_name,
-        document_key,
-        'completed' as processing_status,
-        started_at,
-        expires_at,
-        delivery_id,
-        key_hash,
-        key_check
+        {{ columns }},
+        begins_now as begins,
+        is_completed as ends
     from {{ ref('documents_in_execution') }}
-    where is_completed and key_hash is not null
+    where key_hash is not null
 
 ),
 
--- its end was told before it was decided
-ended_before as (
+-- executions that landed before their document was decided
+executed_before as (
 
     select
-        trigger_id,
-        trigger_name,
-        document_key,
-        'completed' as processing_status,
-        started_at,
-        expires_at,
-        delivery_id,
-        key_hash,
-        key_check
+        {{ columns }},
+        true as begins,
+        ended_by is not null as ends
     from {{ ref('opened_documents') }}
-    where ended_by is not null and adds_to_history
+    where adds_to_history and begun
+
+),
+
+documents as (
+
+    select * from decided
+    union all
+    select * from in_execution
+    union all
+    select * from executed_before
 
 ),
 
 final as (
 
-    select * from started
-    union all
-    select * from ended
-    union all
-    select * from ended_before
+    select
+        base64(unhex(sha1(trigger_name))) as trigger_id,
+        trigger_name,
+        document_key,
+        processing_status,
+        started_at,
+        if(processing_status = 'completed', completed_expires_at, expires_at) as expires_at,
+        delivery_id,
+        key_hash,
+        key_check
+    from documents
+        lateral view explode(
+            array_compact(array(if(begins, 'processing', null), if(ends, 'completed', null)))
+        ) as processing_status
 
 )
 

@@ -42,15 +42,23 @@ told as (
 
 ),
 
-final as (
+brought_up_to_date as (
 
     select
         opened.* except (key_hash, key_check, started_at, expires_at),
-        -- only a document with entries has their times and hashes
+        -- only a document with entries has their hashes, and their times once its service has begun
         if(opened.adds_to_history, opened.key_hash, null) as key_hash,
         if(opened.adds_to_history, opened.key_check, null) as key_check,
-        if(opened.adds_to_history, opened.started_at, null) as started_at,
-        if(opened.adds_to_history, opened.expires_at, null) as expires_at,
+        if(
+            opened.adds_to_history,
+            {{ feed_time('opened.received_at', 'opened.landed_at', 'told.began_at') }},
+            null
+        ) as started_at,
+        if(
+            opened.adds_to_history,
+            {{ feed_time('opened.received_at', 'opened.landed_at', 'told.service_ended_at') }},
+            null
+        ) as service_ended_at,
         told.delivery_id is not null as begun,
         coalesce(told.attempts, 0) as attempts,
         told.last_event,
@@ -66,6 +74,18 @@ final as (
         on
             opened.delivery_id = told.delivery_id
             and opened.trigger_name = told.trigger_name
+
+),
+
+final as (
+
+    select
+        *,
+        {{ plus_ms('started_at', 'history_time_to_live_ms') }} as expires_at,
+        greatest(
+            {{ plus_ms('started_at', 'history_time_to_live_ms') }}, service_ended_at
+        ) as completed_expires_at
+    from brought_up_to_date
 
 )
 

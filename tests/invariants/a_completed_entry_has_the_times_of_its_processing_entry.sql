@@ -1,3 +1,4 @@
+-- The two entries of a document start at one time, and the completed one expires no sooner.
 {%- set run = checked_run(ref('documents_in_execution')) %}
 with
 
@@ -54,7 +55,8 @@ final as (
             entries.key_hash <=> processing.key_hash
             and entries.key_check <=> processing.key_check
             and entries.started_at <=> processing.started_at
-            and entries.expires_at <=> processing.expires_at
+            -- a service may outlast the time to live
+            and entries.expires_at >= processing.expires_at
         )
 
 )

@@ -1,5 +1,5 @@
--- A NEW document that its trigger looks up and a condition takes has a processing entry, and a
--- completed one where there is nothing to run.
+-- A NEW document that its trigger looks up and a condition takes has both entries where there is
+-- nothing to run, and none from its decision where a service has to begin first.
 {%- set run = checked_run(ref('decisions')) %}
 with
 
@@ -20,17 +20,24 @@ final as (
         new_documents.delivery_id,
         new_documents.trigger_name,
         new_documents.service,
+        -- a document whose executions landed before its decision has its entries from them
+        any_value(opened.begun) as has_begun,
+        any_value(opened.ended_by) as ended_by,
         count_if(document_history.processing_status = 'processing') as processing_entries,
         count_if(document_history.processing_status = 'completed') as completed_entries
     from new_documents
+    left join {{ ref('opened_documents') }} as opened
+        on
+            new_documents.delivery_id = opened.delivery_id
+            and new_documents.trigger_name = opened.trigger_name
+            and opened.for_run_id = {{ run }}
     left join {{ ref('document_history') }} as document_history
         on
             new_documents.delivery_id = document_history.delivery_id
             and new_documents.trigger_name = document_history.trigger_name
             and new_documents.key_hash = document_history.key_hash
             and new_documents.key_check = document_history.key_check
-            and new_documents.started_at = document_history.started_at
-            and new_documents.expires_at = document_history.expires_at
+            and coalesce(new_documents.started_at, opened.started_at) = document_history.started_at
             and document_history.run_id = {{ run }}
     group by new_documents.delivery_id, new_documents.trigger_name, new_documents.service
 
@@ -39,5 +46,5 @@ final as (
 select *
 from final
 where
-    processing_entries != 1
-    or completed_entries != if(service is null, 1, 0)
+    processing_entries != if(service is null or has_begun, 1, 0)
+    or completed_entries != if(service is null or ended_by is not null, 1, 0)

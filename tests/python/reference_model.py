@@ -341,7 +341,8 @@ class Arrival:
     """A delivery in the queue of one trigger.
 
     `delivery` is as the trigger sees it: for a recovery or resubmission its own id, time, count
-    and document. `examined`: a run has taken it before; `waited`: an earlier run left it waiting.
+    and document. `examined`: a run has taken it before; `waited`: an earlier run left it waiting,
+    `waited_for` is the reason.
     """
 
     delivery: Delivery
@@ -351,6 +352,12 @@ class Arrival:
     resubmitted: bool = False
     examined: bool = False
     waited: bool = False
+    waited_for: str | None = None
+
+    def feed_time(self, happened_at: datetime) -> datetime:
+        """When something happened to it here, by the clock of its feed."""
+        assert self.delivery.landed_at is not None
+        return self.received_at + max(happened_at - self.delivery.landed_at, timedelta(0))
 
     @property
     def delivery_id(self) -> str:
@@ -379,12 +386,15 @@ class Arrival:
 class OpenDocument:
     """An unfinished document: NEW or NOT_CHECKED, and its service has not ended.
 
-    `entry` is its processing entry, known here even when it has been removed from history.
+    `time_to_live` is that of its history entries, None where it has none. `entry` is its processing
+    entry once its service has begun, known here even when it has been removed from history.
     """
 
     arrival: Arrival
     service: str
-    entry: HistoryEntry | None
+    document_key: str | None
+    time_to_live: timedelta | None = None
+    entry: HistoryEntry | None = None
     executions: list[Execution] = field(default_factory=list)
     resumed_at: datetime | None = None
 
@@ -392,6 +402,42 @@ class OpenDocument:
     def begun(self) -> bool:
         """Whether any execution row of it exists."""
         return bool(self.executions)
+
+    def entry_for_copies(self) -> HistoryEntry | None:
+        """Its processing entry as its copies see it: before the begin one that does not expire."""
+        if self.time_to_live is None or self.entry is not None:
+            return self.entry
+        assert self.document_key is not None
+        never = datetime.max.replace(tzinfo=self.arrival.received_at.tzinfo)
+        return HistoryEntry(
+            trigger_name=self.arrival.trigger_name,
+            document_key=self.document_key,
+            processing_status="processing",
+            started_at=never,
+            expires_at=never,
+            delivery_id=self.arrival.delivery_id,
+        )
+
+    def begin(self) -> HistoryEntry | None:
+        """Rule 10: its processing entry, from the first executions that are known of it."""
+        if self.time_to_live is None:
+            return None
+        assert self.document_key is not None
+        times: list[datetime | None] = [e.started_at for e in self.executions]
+        if not any(times):
+            times = [e.ended_at for e in self.executions]
+        if not any(times):
+            times = [e.recorded_at for e in self.executions]
+        started_at = self.arrival.feed_time(min(time for time in times if time))
+        self.entry = HistoryEntry(
+            trigger_name=self.arrival.trigger_name,
+            document_key=self.document_key,
+            processing_status="processing",
+            started_at=started_at,
+            expires_at=started_at + self.time_to_live,
+            delivery_id=self.arrival.delivery_id,
+        )
+        return self.entry
 
     @property
     def attempts(self) -> int:
@@ -511,6 +557,8 @@ class Simulator:
         self.early: dict[tuple[str, str], list[Execution]] = defaultdict(list)
         self._recoveries: dict[tuple[str, str], int] = defaultdict(int)
         self._resubmissions: dict[tuple[str, str], int] = defaultdict(int)
+        self._completed_now: dict[tuple[str, str], list[HistoryEntry]] = defaultdict(list)
+        self._waited_until: dict[tuple[str, str], datetime] = {}
         self._latest_received_at: datetime | None = None
 
     def run(
@@ -533,9 +581,10 @@ class Simulator:
             self.conditions = list(conditions)
         added = self._configure(self.triggers if triggers is None else list(triggers))
         earlier = list(self.accepted.values())
-        landed = self._receive(deliveries, result)
+        landed = self._receive(deliveries, clock, result)
         run = _Run(clock, self._event_time_now(clock), history_unavailable)
 
+        self._completed_now.clear()
         failures = self._read_executions(executions)
         self._change_suspensions(failures, commands, history_unavailable)
         queued = list(self.waiting.values())
@@ -569,14 +618,17 @@ class Simulator:
             self.records[name] = _TriggerRecord(current[name], current[name].start_from)
         return added
 
-    def _receive(self, deliveries: Sequence[Delivery], result: RunResult) -> list[Delivery]:
-        """Accept or reject what has landed.
+    def _receive(
+        self, deliveries: Sequence[Delivery], clock: datetime, result: RunResult
+    ) -> list[Delivery]:
+        """Accept or reject what has landed; a row without `landed_at` landed with the run's start.
 
         Chosen: a rejected row does not take its id, so a later good row of that id is accepted;
         the reason is the first that applies, in the order of `_rejection`.
         """
         accepted = []
-        for delivery in deliveries:
+        for row in deliveries:
+            delivery = replace(row, landed_at=row.landed_at or clock)
             reason = self._rejection(delivery)
             if reason:
                 result.rejected.append((delivery.delivery_id, reason))
@@ -627,16 +679,33 @@ class Simulator:
 
         failures = []
         for identity, rows in rows_by_document.items():
-            document = self.open_documents[identity]
-            document.executions += rows
-            settings = self.records[document.arrival.trigger_name].settings
-            beyond = [row for row in rows if _is_retry_failure(row, settings)]
-            ended = any(row.event in ("SUCCESS", "ERROR") for row in rows)
-            if ended or (beyond and settings.on_retry_failure == "throw"):
-                self._complete(identity)
-            else:
-                failures += beyond
+            if not self._tell(identity, rows):
+                settings = self.records[identity[1]].settings
+                failures += [row for row in rows if _is_retry_failure(row, settings)]
         return failures
+
+    def _tell(self, identity: tuple[str, str], rows: list[Execution]) -> bool:
+        """Rule 10: begin a document by its first rows and end it by the rows that end it.
+
+        Returns whether it has ended. Chosen: of several ends the latest is the service's end.
+        """
+        document = self.open_documents[identity]
+        settings = self.records[identity[1]].settings
+        has_begun = document.begun
+        document.executions += rows
+        if not has_begun:
+            entry = document.begin()
+            if entry:
+                self._add_to_history(entry)
+        throws = settings.on_retry_failure == "throw"
+        ends = [
+            row.ended_at or row.recorded_at
+            for row in rows
+            if row.event in ("SUCCESS", "ERROR") or (throws and _is_retry_failure(row, settings))
+        ]
+        if ends:
+            self._complete(identity, max(ends))
+        return bool(ends)
 
     def _read_early_executions(self) -> None:
         """Rows that landed before their document was decided. Chosen: they count from the end of
@@ -644,20 +713,21 @@ class Simulator:
         """
         for identity in [identity for identity in self.early if identity in self.statuses]:
             rows = self.early.pop(identity)
-            document = self.open_documents.get(identity)
-            if document is None:
-                continue
-            document.executions += rows
-            settings = self.records[document.arrival.trigger_name].settings
-            beyond = any(_is_retry_failure(row, settings) for row in rows)
-            ended = any(row.event in ("SUCCESS", "ERROR") for row in rows)
-            if ended or (beyond and settings.on_retry_failure == "throw"):
-                self._complete(identity)
+            if identity in self.open_documents:
+                self._tell(identity, rows)
 
-    def _complete(self, identity: tuple[str, str]) -> None:
+    def _complete(self, identity: tuple[str, str], ended_at: datetime) -> None:
+        """Rule 10: the entry of a service that outlasts the time to live expires at its end."""
         document = self.open_documents.pop(identity)
-        if document.entry:
-            self._add_to_history(replace(document.entry, processing_status="completed"))
+        if document.entry is None:
+            return
+        entry = replace(
+            document.entry,
+            processing_status="completed",
+            expires_at=max(document.entry.expires_at, document.arrival.feed_time(ended_at)),
+        )
+        self._add_to_history(entry)
+        self._completed_now[entry.trigger_name, entry.document_key].append(entry)
 
     def _change_suspensions(
         self,
@@ -749,6 +819,7 @@ class Simulator:
             arrival.delivery,
             delivery_id=f"{arrival.landed_id}/resubmission-{self._resubmissions[line]}",
             received_at=request.requested_at,
+            landed_at=request.requested_at,
             document=document,
         )
         return Arrival(delivery, arrival.trigger_name, arrival.landed_id, resubmitted=True)
@@ -817,7 +888,7 @@ class Simulator:
         self, arrival: Arrival, reason: str, blocked_by: str | None, result: RunResult
     ) -> None:
         identity = (arrival.delivery_id, arrival.trigger_name)
-        self.waiting[identity] = replace(arrival, waited=True)
+        self.waiting[identity] = replace(arrival, waited=True, waited_for=reason)
         result.waiting.append(Waiting(*identity, reason, blocked_by))
 
     # Decide -------------------------------------------------------------------------------------
@@ -825,11 +896,30 @@ class Simulator:
     def _decide_all(
         self, taken: list[Arrival], run: _Run, result: RunResult
     ) -> list[tuple[str, str]]:
-        """Decide every chain; return the suspensions that begin with the next run."""
+        """Decide every chain; return the suspensions that begin with the next run.
+
+        Deliveries that stand alone come behind the chains, oldest first: whether a serial trigger's
+        resolver may be asked about one depends on what becomes of earlier ones (rule 6).
+        """
         suspending = []
-        for chain in self._chains(taken):
+        self._waited_until = {}
+        chains = self._chains(taken)
+        for chain in chains:
+            self._note_waits(chain)
+        for chain in sorted(chains, key=lambda c: (not self._facts(c[0]).uses_history, c[0].age)):
             suspending += self._decide_chain(chain, run, result)
         return suspending
+
+    def _note_waits(self, chain: list[Arrival]) -> None:
+        """Up to when copies of a key have waited for its document.
+
+        Chosen: a document that completes stays known to them, also where its entry had expired when
+        the run hears of it.
+        """
+        facts = self._facts(chain[0])
+        waited = [a.received_at for a in chain if a.waited_for in ("UNFINISHED_DOCUMENT", "BEHIND")]
+        if facts.uses_history and facts.document_key is not None and waited:
+            self._waited_until[chain[0].trigger_name, facts.document_key] = max(waited)
 
     def _chains(self, taken: list[Arrival]) -> list[list[Arrival]]:
         """Rule 7: the deliveries of one key in order, resubmissions first; others stand alone."""
@@ -851,7 +941,10 @@ class Simulator:
         for position, arrival in enumerate(chain):
             facts = self._facts(arrival)
             lookup = self._look_up(arrival, facts, run)
-            if lookup.blocked_by_delivery_id:
+            blocked_by = lookup.blocked_by_delivery_id
+            if not blocked_by and self._needs_answer(arrival, facts, lookup):
+                blocked_by = self._unfinished_before(arrival, facts)
+            if blocked_by:
                 reason, suspending = "UNFINISHED_DOCUMENT", []
             else:
                 decision = self._decide(arrival, facts, lookup)
@@ -861,11 +954,43 @@ class Simulator:
                     continue
                 cause = "HISTORY" if decision.rule_id == "R14" else "RESOLVER"
                 reason, suspending = "SUSPENDED", [(arrival.trigger_name, cause)]
-            self._leave_waiting(arrival, reason, lookup.blocked_by_delivery_id, result)
+            self._leave_waiting(arrival, reason, blocked_by, result)
             for behind in chain[position + 1 :]:
                 self._leave_waiting(behind, "BEHIND", arrival.delivery_id, result)
             return suspending
         return []
+
+    def _needs_answer(self, arrival: Arrival, facts: _Facts, lookup: _Lookup) -> bool:
+        asked = []
+
+        def ask() -> str:
+            asked.append(True)
+            return "NEW"
+
+        if arrival.resubmitted or self._is_beyond_max_recoveries(arrival):
+            return False
+        choose_rule(_rule_input(facts, lookup), ask)
+        return bool(asked)
+
+    def _unfinished_before(self, arrival: Arrival, facts: _Facts) -> str | None:
+        """Rule 6: the unfinished document that a serial trigger's resolver must not overtake.
+
+        Chosen: the earliest of them is named; a resubmission holds back its own key only.
+        """
+        if facts.trigger.processing_mode != "serial" or facts.uses_history:
+            return None
+        before = [
+            document.arrival
+            for document in self.open_documents.values()
+            if document.arrival.trigger_name == arrival.trigger_name
+            and document.arrival.age < arrival.age
+            and (
+                document.document_key == facts.document_key
+                if facts.key_state == "USABLE"
+                else not document.arrival.resubmitted
+            )
+        ]
+        return min(before, key=lambda a: a.age).delivery_id if before else None
 
     def _decide(self, arrival: Arrival, facts: _Facts, lookup: _Lookup) -> Decision:
         answers: list[tuple[str, str | None]] = []
@@ -971,13 +1096,21 @@ class Simulator:
         """Rule 5. An unfinished document's entry is live, and known after its removal too."""
         assert facts.document_key is not None
         key = (arrival.trigger_name, facts.document_key)
+        of_documents = [document.entry_for_copies() for document in self.open_documents.values()]
         open_entries = [
-            document.entry
-            for document in self.open_documents.values()
-            if document.entry and (document.entry.trigger_name, document.entry.document_key) == key
+            entry for entry in of_documents if entry and (entry.trigger_name, entry.document_key) == key
         ]
         stored = [entry for entry in self.history.get(key, []) if entry not in open_entries]
-        return open_entries + [entry for entry in stored if self._is_live(entry, arrival)]
+        return open_entries + [
+            entry
+            for entry in stored
+            if self._is_live(entry, arrival)
+            or (entry in self._completed_now[key] and self._has_been_waited_for(key, arrival))
+        ]
+
+    def _has_been_waited_for(self, key: tuple[str, str], arrival: Arrival) -> bool:
+        waited_until = self._waited_until.get(key)
+        return waited_until is not None and arrival.received_at <= waited_until
 
     def _is_live(self, entry: HistoryEntry, arrival: Arrival) -> bool:
         not_expired = entry.expires_at + self.clock_skew_tolerance > arrival.received_at
@@ -1006,17 +1139,23 @@ class Simulator:
         identity = (arrival.delivery_id, arrival.trigger_name)
         self.statuses[identity] = decision
         self.arrivals[identity] = arrival
-        entry = None
-        if decision.status == "NEW" and facts.uses_history and facts.condition:
+        has_entries = decision.status == "NEW" and facts.uses_history and facts.condition is not None
+        if has_entries and decision.service is None:
             entry = self._processing_entry(arrival, facts, run)
             self._add_to_history(entry)
-            if decision.service is None:
-                self._add_to_history(replace(entry, processing_status="completed"))
+            self._add_to_history(replace(entry, processing_status="completed"))
         if decision.status in ("NEW", "NOT_CHECKED") and decision.service is not None:
-            self.open_documents[identity] = OpenDocument(arrival, decision.service, entry)
+            time_to_live = timedelta(milliseconds=facts.trigger.history_time_to_live_ms)
+            self.open_documents[identity] = OpenDocument(
+                arrival,
+                decision.service,
+                facts.document_key,
+                time_to_live if has_entries else None,
+            )
 
     def _processing_entry(self, arrival: Arrival, facts: _Facts, run: _Run) -> HistoryEntry:
-        """Rule 7: starts at r, or at event time's now for one that had waited."""
+        """Rule 7: without a service it starts at r, or at event time's now for one that had waited.
+        """
         started_at = arrival.received_at
         if arrival.waited and run.event_time_now:
             started_at = max(started_at, run.event_time_now)

@@ -303,9 +303,12 @@ def test_a_finished_document_whose_entry_was_removed_is_known_as_completed() -> 
     model.run(at(0), [order("a")])
     later = order("far", 120, uuid="other")
     state = model.run(at(120), [later], [said("STARTED", "a", 60)]).trigger_states["t"]
-    assert state.history_removed_until == at(0) + timedelta(milliseconds=1)
-    result = model.run(at(121), [order("b", 0), order("c", 119)], [said("ERROR", "a", 120.5)])
-    assert decided(result) == {"b": "IN_DOUBT R15", "c": "NEW R07"}
+    # the entry starts when the service begins
+    assert state.history_removed_until == at(60) + timedelta(milliseconds=1)
+    # its completed entry lives until the service's end
+    copies = [order("b", 0), order("c", 119), order("d", 121)]
+    result = model.run(at(121), copies, [said("ERROR", "a", 120.5)])
+    assert decided(result) == {"b": "IN_DOUBT R15", "c": "DUPLICATE R08", "d": "NEW R07"}
     assert result.decision("b").history_state == "UNAVAILABLE"
 
 

@@ -1,0 +1,25 @@
+-- A delivery that waited for an unfinished document of its key is not found new by history once the
+-- document has succeeded, however late that is reported.
+{%- set run = checked_run(ref('decisions'), ref('documents_in_execution')) %}
+select
+    decisions.delivery_id,
+    decisions.trigger_name,
+    decisions.document_key,
+    documents.delivery_id as succeeded_delivery_id
+from {{ ref('decisions') }} as decisions
+inner join {{ ref('trigger_queue') }} as trigger_queue
+    on
+        decisions.delivery_id = trigger_queue.delivery_id
+        and decisions.trigger_name = trigger_queue.trigger_name
+        and trigger_queue.was_waiting_for = 'UNFINISHED_DOCUMENT'
+inner join {{ ref('documents_in_execution') }} as documents
+    on
+        decisions.trigger_name = documents.trigger_name
+        and decisions.key_hash = documents.key_hash
+        and decisions.key_check = documents.key_check
+where
+    decisions.for_run_id = {{ run }}
+    and documents.for_run_id = {{ run }}
+    and decisions.decided_by = 'HISTORY'
+    and decisions.status = 'NEW'
+    and documents.ended_by = 'SUCCESS'
