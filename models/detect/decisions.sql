@@ -24,6 +24,7 @@ final as (
         examined.received_at,
         examined.landed_at,
         examined.waiting_since,
+        examined.was_waiting_for,
         examined.document_key,
         examined.key_source,
         examined.key_hash,

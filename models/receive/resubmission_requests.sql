@@ -1,5 +1,6 @@
 {%- set run = adapter.exactly_once.run
     if execute and model.resource_type != 'unit_test' else none -%}
+{%- set can_be_resubmitted = "'IN_DOUBT', 'ERROR', 'RETRIES_EXHAUSTED', 'LOST'" -%}
 with
 
 -- what becomes of a rejected landing is known since the run began: it has landed again
@@ -32,18 +33,92 @@ requests as (
 
 ),
 
-targets as (
+-- ---- what came of a landed delivery in a trigger: itself, its recoveries, its resubmissions; each
+-- ---- is decided by a later run than the one before it
 
-    -- a request is rare; where there is none, nothing of the statuses is read
-    select statuses.*
+-- a request is rare; where there is none, nothing of the statuses is read
+members as (
+
+    select
+        statuses.*,
+        {{ landed_delivery_id('statuses.delivery_id') }} as line_id,
+        runs.run_number
     from {{ last_published('document_status') }} as statuses
+    inner join {{ last_published('published_runs') }} as runs on statuses.run_id = runs.run_id
     left semi join requests
         on
-            statuses.delivery_id = requests.delivery_id
+            {{ landed_delivery_id('statuses.delivery_id') }}
+            = {{ landed_delivery_id('requests.delivery_id') }}
             and statuses.trigger_name = requests.trigger_name
     {% if run -%}
     where {{ run.has_landed('resubmissions') }}
     {%- endif %}
+
+),
+
+ended as (
+
+    select
+        journal.delivery_id,
+        journal.trigger_name,
+        journal.event as ended_by,
+        runs.run_number as heard_by_run
+    from {{ last_published('journal_entries') }} as journal
+    inner join {{ last_published('published_runs') }} as runs on journal.run_id = runs.run_id
+    where
+        journal.event in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED', 'INTERRUPTED', 'LOST')
+    {% if run -%}
+        and {{ run.has_landed('resubmissions') }}
+        {%- endif %}
+    union all
+    -- a later run than any that is published
+    select
+        delivery_id,
+        trigger_name,
+        coalesce(ended_by, 'UNFINISHED') as ended_by,
+        {{ run.number if run else 'cast(null as bigint)' }} as heard_by_run
+    from {{ ref('documents_in_execution') }}
+
+),
+
+with_outcome as (
+
+    select
+        members.*,
+        case
+            when members.status in ('IN_DOUBT', 'DUPLICATE') then members.status
+            when ended.ended_by is not null then ended.ended_by
+            when members.service is null then 'SUCCESS'
+            else 'UNKNOWN'
+        end as outcome
+    from members
+    left join ended
+        on
+            members.delivery_id = ended.delivery_id
+            and members.trigger_name = ended.trigger_name
+
+),
+
+latest as (
+
+    select
+        line_id,
+        trigger_name,
+        max_by(delivery_id, run_number) as delivery_id,
+        max_by(outcome, run_number) as outcome,
+        max(recoveries) as recoveries
+    from with_outcome
+    group by line_id, trigger_name
+
+),
+
+still_waiting as (
+
+    select distinct
+        {{ landed_delivery_id('delivery_id') }} as line_id,
+        trigger_name
+    from {{ last_published('waiting_deliveries') }}
+    where origin != 'LANDED'
 
 ),
 
@@ -63,17 +138,15 @@ earlier as (
 
 ),
 
-earlier_of_document as (
+earlier_of_line as (
 
     select
         trigger_name,
-        regexp_replace(delivery_id, '/(recovery|resubmission)-[0-9]+$', '') as landed_delivery_id,
+        {{ landed_delivery_id('delivery_id') }} as line_id,
         count(*) as resubmissions
     from earlier
     where event = 'RESUBMITTED'
-    group by
-        trigger_name,
-        regexp_replace(delivery_id, '/(recovery|resubmission)-[0-9]+$', '')
+    group by trigger_name, {{ landed_delivery_id('delivery_id') }}
 
 ),
 
@@ -83,13 +156,33 @@ same_request as (
 
 ),
 
-done as (
+-- ---- a doubt is settled where a document of its key has succeeded since
 
-    select distinct
-        delivery_id,
-        trigger_name
-    from earlier
-    where event = 'RESUBMITTED'
+settled as (
+
+    select
+        doubts.delivery_id,
+        doubts.trigger_name,
+        min_by(
+            others.delivery_id, struct(ended.heard_by_run, others.delivery_id)
+        ) as settled_by_delivery_id
+    from with_outcome as doubts
+    inner join {{ last_published('document_status') }} as others
+        on
+            doubts.trigger_name = others.trigger_name
+            and doubts.document_key = others.document_key
+    inner join ended
+        on
+            others.delivery_id = ended.delivery_id
+            and others.trigger_name = ended.trigger_name
+            and doubts.run_number < ended.heard_by_run
+    where
+        doubts.outcome = 'IN_DOUBT'
+        and ended.ended_by = 'SUCCESS'
+    {% if run -%}
+        and {{ run.has_landed('resubmissions') }}
+        {%- endif %}
+    group by doubts.delivery_id, doubts.trigger_name
 
 ),
 
@@ -100,35 +193,55 @@ judged as (
         targets.status,
         targets.landed_received_at,
         targets.redelivery_count,
-        targets.recoveries,
-        regexp_replace(requests.delivery_id, '/(recovery|resubmission)-[0-9]+$', '')
-            as landed_delivery_id,
-        coalesce(earlier_of_document.resubmissions, 0) as earlier_resubmissions,
-        row_number() over (
-            partition by requests.delivery_id, requests.trigger_name
-            order by requests.requested_at, requests.resubmission_id
-        ) as request_number,
+        latest.recoveries,
+        {{ landed_delivery_id('requests.delivery_id') }} as landed_delivery_id,
+        coalesce(earlier_of_line.resubmissions, 0) as earlier_resubmissions,
+        settled.settled_by_delivery_id,
         case
             when same_request.reference_id is not null then 'REPEATED'
             when targets.delivery_id is null then 'NO_DECISION'
-            when targets.status != 'IN_DOUBT' then targets.status
-            when done.delivery_id is not null then 'RESUBMITTED'
+            when targets.outcome not in ({{ can_be_resubmitted }}) then targets.outcome
+            when
+                still_waiting.line_id is not null
+                or latest.outcome not in ({{ can_be_resubmitted }})
+                then 'RESUBMITTED'
+            when settled.delivery_id is not null and not coalesce(requests.force, false)
+                then 'SETTLED'
         end as refused_for
     from requests
-    left join targets
+    left join with_outcome as targets
         on
             requests.delivery_id = targets.delivery_id
             and requests.trigger_name = targets.trigger_name
+    left join latest
+        on
+            targets.line_id = latest.line_id
+            and targets.trigger_name = latest.trigger_name
+    left join still_waiting
+        on
+            targets.line_id = still_waiting.line_id
+            and targets.trigger_name = still_waiting.trigger_name
     left join same_request on requests.resubmission_id = same_request.reference_id
-    left join done
+    left join settled
         on
-            requests.delivery_id = done.delivery_id
-            and requests.trigger_name = done.trigger_name
-    left join earlier_of_document
+            requests.delivery_id = settled.delivery_id
+            and requests.trigger_name = settled.trigger_name
+    left join earlier_of_line
         on
-            regexp_replace(requests.delivery_id, '/(recovery|resubmission)-[0-9]+$', '')
-            = earlier_of_document.landed_delivery_id
-            and requests.trigger_name = earlier_of_document.trigger_name
+            {{ landed_delivery_id('requests.delivery_id') }} = earlier_of_line.line_id
+            and requests.trigger_name = earlier_of_line.trigger_name
+
+),
+
+numbered as (
+
+    select
+        *,
+        row_number() over (
+            partition by landed_delivery_id, trigger_name, refused_for is null
+            order by requested_at, resubmission_id
+        ) as request_number
+    from judged
 
 ),
 
@@ -149,16 +262,9 @@ of_deliveries as (
         false as is_landing,
         refused_for is null and request_number = 1 as is_accepted,
         coalesce(refused_for, if(request_number > 1, 'RESUBMITTED', null)) as refused_for,
-        concat(
-            landed_delivery_id,
-            '/resubmission-',
-            earlier_resubmissions + row_number() over (
-                partition by
-                    landed_delivery_id, trigger_name, refused_for is null and request_number = 1
-                order by requested_at, resubmission_id
-            )
-        ) as delivery_id
-    from judged
+        settled_by_delivery_id,
+        concat(landed_delivery_id, '/resubmission-', earlier_resubmissions + 1) as delivery_id
+    from numbered
 
 ),
 
@@ -179,6 +285,7 @@ of_landings as (
         true as is_landing,
         landings.refused_for is null as is_accepted,
         landings.refused_for,
+        cast(null as string) as settled_by_delivery_id,
         landings.delivery_id
     from {{ ref('stg_resubmissions') }} as requests
     inner join landings on requests.resubmission_id = landings.resubmission_id

@@ -136,7 +136,17 @@ resubmissions as (
                 when 'LANDED' then 'it repeats a delivery that has landed'
                 when 'UNREADABLE'
                     then 'its row cannot be read: give the corrected row as document, in JSON'
-                else concat('only a document in doubt can be resubmitted, this is ', refused_for)
+                when 'UNFINISHED' then 'its document is unfinished'
+                when 'INTERRUPTED' then 'its document came back as a recovery: name that one'
+                when 'SETTLED'
+                    then concat(
+                        'its document has succeeded since as ',
+                        settled_by_delivery_id,
+                        ': give force: true to process it all the same'
+                    )
+                when 'UNKNOWN' then 'how its document has ended is no longer in journal_entries'
+                when 'SUCCESS' then 'its document has succeeded'
+                else concat('it is a ', refused_for, ', which is not processed again')
             end
         ) as message
     from {{ ref('resubmission_requests') }}

@@ -25,6 +25,46 @@ runs as (
 
 ),
 
+-- ---- a document of its key that has succeeded since
+
+successes as (
+
+    select
+        documents.delivery_id,
+        documents.trigger_name,
+        documents.document_key,
+        journal.happened_at,
+        runs.run_number
+    from {{ ref('journal_entries') }} as journal
+    inner join {{ ref('document_status') }} as documents
+        on
+            journal.delivery_id = documents.delivery_id
+            and journal.trigger_name = documents.trigger_name
+    inner join runs on journal.run_id = runs.run_id
+    where journal.event = 'SUCCESS'
+
+),
+
+completed_since as (
+
+    select
+        statuses.delivery_id,
+        statuses.trigger_name,
+        min_by(
+            struct(successes.delivery_id, successes.happened_at),
+            struct(successes.run_number, successes.delivery_id)
+        ) as success
+    from statuses
+    inner join runs on statuses.run_id = runs.run_id
+    inner join successes
+        on
+            statuses.trigger_name = successes.trigger_name
+            and statuses.document_key = successes.document_key
+            and runs.run_number < successes.run_number
+    group by statuses.delivery_id, statuses.trigger_name
+
+),
+
 -- `mark_looked_at` speaks of what people could see when it was given
 looks as (
 
@@ -42,12 +82,18 @@ with_looks as (
     select
         statuses.*,
         resubmissions.resubmitted_at,
+        completed_since.success.happened_at as completed_since,
+        completed_since.success.delivery_id as completed_by_delivery_id,
         try_element_at(filter(looks.looked_at, t -> t >= runs.published_at), 1) as marked_at
     from statuses
     left join resubmissions
         on
             statuses.delivery_id = resubmissions.delivery_id
             and statuses.trigger_name = resubmissions.trigger_name
+    left join completed_since
+        on
+            statuses.delivery_id = completed_since.delivery_id
+            and statuses.trigger_name = completed_since.trigger_name
     left join runs on statuses.run_id = runs.run_id
     left join looks on statuses.trigger_name = looks.trigger_name
 
@@ -68,10 +114,12 @@ final as (
         rule_in_words as cause,
         matched_delivery_id,
         redelivery_count,
+        completed_by_delivery_id,
 
         -- times
         received_at,
         decided_at,
+        completed_since,
         resubmitted_at,
         least(resubmitted_at, marked_at) as looked_at
     from with_looks

@@ -1,5 +1,6 @@
--- The two entries of a document start at one time, and the completed one expires no sooner.
-{%- set run = checked_run(ref('documents_in_execution')) %}
+-- A completed entry starts with the processing one and expires with it, or when its service has
+-- ended where that is later.
+{%- set run = checked_run(ref('decisions'), ref('documents_in_execution')) %}
 with
 
 entries as (
@@ -9,9 +10,16 @@ entries as (
 
 ),
 
--- the processing entry is of the same run, or of an earlier one and its times stand with the
--- unfinished document
 processing as (
+
+    select * from entries
+    where processing_status = 'processing'
+
+),
+
+-- what completes in this run; of a service that began before it the processing entry stands in an
+-- earlier run
+expected as (
 
     select
         delivery_id,
@@ -19,9 +27,10 @@ processing as (
         key_hash,
         key_check,
         started_at,
-        expires_at
-    from entries
-    where processing_status = 'processing'
+        expires_at,
+        true as begins
+    from {{ ref('decisions') }}
+    where for_run_id = {{ run }} and adds_to_history and service is null
     union all
     select
         delivery_id,
@@ -29,9 +38,21 @@ processing as (
         key_hash,
         key_check,
         started_at,
-        expires_at
+        completed_expires_at as expires_at,
+        begins_now as begins
     from {{ ref('documents_in_execution') }}
-    where for_run_id = {{ run }}
+    where for_run_id = {{ run }} and is_completed
+    union all
+    select
+        delivery_id,
+        trigger_name,
+        key_hash,
+        key_check,
+        started_at,
+        completed_expires_at as expires_at,
+        true as begins
+    from {{ ref('opened_documents') }}
+    where for_run_id = {{ run }} and ended_by is not null
 
 ),
 
@@ -42,9 +63,13 @@ final as (
         entries.trigger_name,
         entries.started_at,
         entries.expires_at,
-        processing.started_at as processing_started_at,
-        processing.expires_at as processing_expires_at
+        expected.started_at as expected_started_at,
+        expected.expires_at as expected_expires_at
     from entries
+    left join expected
+        on
+            entries.delivery_id = expected.delivery_id
+            and entries.trigger_name = expected.trigger_name
     left join processing
         on
             entries.delivery_id = processing.delivery_id
@@ -52,11 +77,11 @@ final as (
     where
         entries.processing_status = 'completed'
         and not (
-            entries.key_hash <=> processing.key_hash
-            and entries.key_check <=> processing.key_check
-            and entries.started_at <=> processing.started_at
-            -- a service may outlast the time to live
-            and entries.expires_at >= processing.expires_at
+            entries.key_hash <=> expected.key_hash
+            and entries.key_check <=> expected.key_check
+            and entries.started_at <=> expected.started_at
+            and entries.expires_at <=> expected.expires_at
+            and (not expected.begins or entries.started_at <=> processing.started_at)
         )
 
 )

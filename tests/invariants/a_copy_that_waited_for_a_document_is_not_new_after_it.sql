@@ -7,11 +7,6 @@ select
     decisions.document_key,
     documents.delivery_id as succeeded_delivery_id
 from {{ ref('decisions') }} as decisions
-inner join {{ ref('trigger_queue') }} as trigger_queue
-    on
-        decisions.delivery_id = trigger_queue.delivery_id
-        and decisions.trigger_name = trigger_queue.trigger_name
-        and trigger_queue.was_waiting_for = 'UNFINISHED_DOCUMENT'
 inner join {{ ref('documents_in_execution') }} as documents
     on
         decisions.trigger_name = documents.trigger_name
@@ -20,6 +15,7 @@ inner join {{ ref('documents_in_execution') }} as documents
 where
     decisions.for_run_id = {{ run }}
     and documents.for_run_id = {{ run }}
+    and decisions.was_waiting_for = 'UNFINISHED_DOCUMENT'
     and decisions.decided_by = 'HISTORY'
     and decisions.status = 'NEW'
     and documents.ended_by = 'SUCCESS'

@@ -24,7 +24,18 @@ final as (
         any_value(opened.begun) as has_begun,
         any_value(opened.ended_by) as ended_by,
         count_if(document_history.processing_status = 'processing') as processing_entries,
-        count_if(document_history.processing_status = 'completed') as completed_entries
+        count_if(document_history.processing_status = 'completed') as completed_entries,
+        count_if(
+            document_history.processing_status = 'processing'
+            and not (
+                new_documents.key_hash = document_history.key_hash
+                and new_documents.key_check = document_history.key_check
+                and document_history.started_at
+                <=> coalesce(new_documents.started_at, opened.started_at)
+                and document_history.expires_at
+                <=> coalesce(new_documents.expires_at, opened.expires_at)
+            )
+        ) as wrong_entries
     from new_documents
     left join {{ ref('opened_documents') }} as opened
         on
@@ -35,9 +46,6 @@ final as (
         on
             new_documents.delivery_id = document_history.delivery_id
             and new_documents.trigger_name = document_history.trigger_name
-            and new_documents.key_hash = document_history.key_hash
-            and new_documents.key_check = document_history.key_check
-            and coalesce(new_documents.started_at, opened.started_at) = document_history.started_at
             and document_history.run_id = {{ run }}
     group by new_documents.delivery_id, new_documents.trigger_name, new_documents.service
 
@@ -48,3 +56,4 @@ from final
 where
     processing_entries != if(service is null or has_begun, 1, 0)
     or completed_entries != if(service is null or ended_by is not null, 1, 0)
+    or wrong_entries > 0

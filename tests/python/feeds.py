@@ -24,6 +24,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from reference_model import (
+    RESUBMITTABLE,
     Command,
     Condition,
     Delivery,
@@ -220,6 +221,7 @@ class _Generator:
         self.instants: set[datetime] = set()
         self.sent: list[Delivery] = []
         self.in_doubt: list[tuple[str, str]] = []
+        self.landed_at = START
 
     def scenario(self) -> Scenario:
         """Play run by run, so that executions and resubmissions find what earlier runs left."""
@@ -371,7 +373,9 @@ class _Generator:
         return self.clock - timedelta(milliseconds=back)
 
     def _landed_at(self) -> datetime:
-        return START + timedelta(milliseconds=self._next_number())
+        """After everything that has landed before, and after the last run."""
+        self.landed_at = max(self.landed_at + timedelta(milliseconds=1), self.previous_clock)
+        return self.landed_at
 
     # Deliveries ---------------------------------------------------------------------------------
 
@@ -393,7 +397,7 @@ class _Generator:
         return Delivery(
             delivery_id=choose(["d{}", "d{}", "D{}", "é{}", "😀{}"]).format(number),
             received_at=choose(times),
-            landed_at=self._landed_at(),
+            landed_at=None if self._seldom() else self._landed_at(),
             transport="JMS" if self._seldom() or self._seldom() else choose(MSG_TRANSPORTS),
             document_type=UNKNOWN_DOCUMENT_TYPE
             if self._seldom()
@@ -532,6 +536,9 @@ class _Generator:
     def _resubmissions(self) -> list[Resubmission]:
         requests = []
         wanted = [identity for identity in self.in_doubt if self._sometimes()]
+        for identity, outcome in sorted(self.simulator.outcomes.items()):
+            if outcome in RESUBMITTABLE and self._seldom():
+                wanted.append(identity)
         if self.simulator.statuses and self._seldom():
             wanted.append(self.random.choice(sorted(self.simulator.statuses)))
         for delivery_id, trigger_name in wanted:
@@ -543,6 +550,7 @@ class _Generator:
                     requested_at=self._instant_since_last_run(),
                     requested_by="operator",
                     document=self._document() if self._sometimes() else None,
+                    force=self._sometimes() or None,
                 )
             )
         return requests

@@ -14,6 +14,7 @@ UTF-8 bytes and so Spark's.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -21,6 +22,7 @@ from datetime import datetime, timedelta
 
 MAX_KEY_LENGTH = 96
 RESERVED_IN_IDS = ("/recovery-", "/resubmission-")
+RESUBMITTABLE = ("IN_DOUBT", "ERROR", "RETRIES_EXHAUSTED", "LOST")
 KEY_FIELDS = {"MSG": ("uuid", "track_id", "event_id"), "JMS": ("uuid", "event_id")}
 ELIGIBLE_ACKNOWLEDGEMENT_MODES = ("CLIENT_ACKNOWLEDGE", "TRANSACTED")
 
@@ -76,6 +78,7 @@ class Resubmission:
     requested_by: str | None = None
     reason: str | None = None
     document: str | None = None
+    force: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -552,7 +555,12 @@ class Simulator:
         self.history: dict[tuple[str, str], list[HistoryEntry]] = defaultdict(list)
         self.open_documents: dict[tuple[str, str], OpenDocument] = {}
         self.waiting: dict[tuple[str, str], Arrival] = {}
-        self.resubmitted: set[tuple[str, str]] = set()
+        self.outcomes: dict[tuple[str, str], str] = {}
+        self.lines: dict[tuple[str, str], str] = {}
+        self._number = 0
+        self._undated: set[str | None] = set()
+        self._decided_in: dict[tuple[str, str], int] = {}
+        self._succeeded_in: dict[tuple[str, str], int] = {}
         self.records: dict[str, _TriggerRecord] = {}
         self.early: dict[tuple[str, str], list[Execution]] = defaultdict(list)
         self._recoveries: dict[tuple[str, str], int] = defaultdict(int)
@@ -584,6 +592,7 @@ class Simulator:
         landed = self._receive(deliveries, clock, result)
         run = _Run(clock, self._event_time_now(clock), history_unavailable)
 
+        self._number += 1
         self._completed_now.clear()
         failures = self._read_executions(executions)
         self._change_suspensions(failures, commands, history_unavailable)
@@ -591,7 +600,7 @@ class Simulator:
         queued += self._recover_interrupted(run, result)
         queued += self._accept_resubmissions(resubmissions, result)
         queued += self._route_landed(landed, result)
-        queued += self._route_earlier(earlier, added)
+        queued += self._route_earlier(earlier, added, clock)
 
         self.waiting = {}
         suspending = self._decide_all(self._take(queued, result), run, result)
@@ -629,6 +638,8 @@ class Simulator:
         accepted = []
         for row in deliveries:
             delivery = replace(row, landed_at=row.landed_at or clock)
+            if row.landed_at is None:
+                self._undated.add(row.delivery_id)
             reason = self._rejection(delivery)
             if reason:
                 result.rejected.append((delivery.delivery_id, reason))
@@ -704,6 +715,12 @@ class Simulator:
             if row.event in ("SUCCESS", "ERROR") or (throws and _is_retry_failure(row, settings))
         ]
         if ends:
+            self.outcomes[identity] = next(
+                (event for event in ("SUCCESS", "ERROR") if any(r.event == event for r in rows)),
+                "RETRIES_EXHAUSTED",
+            )
+            if self.outcomes[identity] == "SUCCESS" and document.document_key:
+                self._succeeded_in[identity[1], document.document_key] = self._number
             self._complete(identity, max(ends))
         return bool(ends)
 
@@ -775,7 +792,9 @@ class Simulator:
             if interrupted_at is None or interrupted_at > run.clock:
                 continue
             del self.open_documents[identity]
-            if document.arrival.delivery.guaranteed:
+            guaranteed = document.arrival.delivery.guaranteed
+            self.outcomes[identity] = "INTERRUPTED" if guaranteed else "LOST"
+            if guaranteed:
                 recoveries.append(self._recovery_of(document.arrival))
             else:
                 result.lost.append(identity)
@@ -797,19 +816,53 @@ class Simulator:
     def _accept_resubmissions(
         self, resubmissions: Sequence[Resubmission], result: RunResult
     ) -> list[Arrival]:
-        """Rule 11: an IN_DOUBT delivery once, in (requested_at, resubmission_id) order."""
+        """Rule 11, in (requested_at, resubmission_id) order.
+
+        A landed delivery, its recoveries and its resubmissions are a line; the one that was decided
+        last, or still waits, tells whether the line can go on.
+        """
         arrivals = []
+        accepted: set[tuple[str, str]] = set()
         for request in sorted(resubmissions, key=lambda r: (r.requested_at, r.resubmission_id)):
             identity = (request.delivery_id, request.trigger_name or "")
-            decision = self.statuses.get(identity)
-            if decision is None or decision.status != "IN_DOUBT":
-                result.refused.append((request.resubmission_id, "NOT_IN_DOUBT"))
-            elif identity in self.resubmitted:
-                result.refused.append((request.resubmission_id, "ALREADY_RESUBMITTED"))
+            reason = self._refusal(identity, bool(request.force))
+            line = _line_of(identity)
+            if reason is None and line in accepted:
+                reason = "RESUBMITTED"
+            if reason:
+                result.refused.append((request.resubmission_id, reason))
             else:
-                self.resubmitted.add(identity)
+                accepted.add(line)
                 arrivals.append(self._resubmission_of(self.arrivals[identity], request))
         return arrivals
+
+    def _refusal(self, identity: tuple[str, str], force: bool) -> str | None:
+        decision = self.statuses.get(identity)
+        if decision is None:
+            return "NO_DECISION"
+        outcome = self._outcome(identity)
+        if outcome not in RESUBMITTABLE:
+            return outcome
+        line = _line_of(identity)
+        comes_again = any(
+            _line_of(waiting) == line and "/" in waiting[0][len(line[0]) :]
+            for waiting in self.waiting
+        )
+        if comes_again or self._outcome((self.lines[line], identity[1])) not in RESUBMITTABLE:
+            return "RESUBMITTED"
+        if decision.status == "IN_DOUBT" and decision.document_key and not force:
+            succeeded = self._succeeded_in.get((identity[1], decision.document_key), 0)
+            if succeeded > self._decided_in[identity]:
+                return "SETTLED"
+        return None
+
+    def _outcome(self, identity: tuple[str, str]) -> str:
+        decision = self.statuses[identity]
+        if decision.status in ("IN_DOUBT", "DUPLICATE"):
+            return decision.status
+        if identity in self.open_documents:
+            return "UNFINISHED"
+        return self.outcomes.get(identity, "SUCCESS")
 
     def _resubmission_of(self, arrival: Arrival, request: Resubmission) -> Arrival:
         line = (arrival.landed_id, arrival.trigger_name)
@@ -835,11 +888,21 @@ class Simulator:
                 result.unrouted.append(delivery.delivery_id)
         return arrivals
 
-    def _route_earlier(self, earlier: list[Delivery], added: list[str]) -> list[Arrival]:
-        """What an added trigger with `start_from` takes of earlier runs' deliveries (rule 1)."""
+    def _route_earlier(
+        self, earlier: list[Delivery], added: list[str], clock: datetime
+    ) -> list[Arrival]:
+        """What an added trigger with `start_from` takes of earlier runs' deliveries (rule 1).
+
+        Chosen: one without `landed_at` has landed, for this trigger, when this run starts.
+        """
         dated = [name for name in added if self.records[name].start_from is not None]
         return [
-            _arrival(delivery, name)
+            _arrival(
+                replace(delivery, landed_at=clock)
+                if delivery.delivery_id in self._undated
+                else delivery,
+                name,
+            )
             for name in dated
             for delivery in earlier
             if self._takes(name, delivery)
@@ -1139,6 +1202,8 @@ class Simulator:
         identity = (arrival.delivery_id, arrival.trigger_name)
         self.statuses[identity] = decision
         self.arrivals[identity] = arrival
+        self._decided_in[identity] = self._number
+        self.lines[arrival.landed_id, arrival.trigger_name] = arrival.delivery_id
         has_entries = decision.status == "NEW" and facts.uses_history and facts.condition is not None
         if has_entries and decision.service is None:
             entry = self._processing_entry(arrival, facts, run)
@@ -1232,6 +1297,11 @@ def document_key_of(delivery: Delivery, api: str) -> tuple[str | None, str | Non
         if value:
             return name.upper(), value, "USABLE" if len(value) <= MAX_KEY_LENGTH else "TOO_LONG"
     return None, None, "MISSING"
+
+
+def _line_of(identity: tuple[str, str]) -> tuple[str, str]:
+    """The landed delivery that a recovery or resubmission comes from, and its trigger."""
+    return re.sub(r"/(recovery|resubmission)-[0-9]+$", "", identity[0]), identity[1]
 
 
 def _arrival(delivery: Delivery, trigger_name: str) -> Arrival:

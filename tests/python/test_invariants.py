@@ -379,6 +379,17 @@ VIOLATIONS: dict[str, dict[str, tuple[str, Change]]] = {
             with_values(of("copy of new"), status="'NEW'", decided_by="'HISTORY'"),
         ),
     },
+    "a_copy_that_waited_for_a_document_is_not_new_after_it": {
+        "new after the success that it waited for": (
+            "decisions",
+            with_values(
+                of("late copy"),
+                status="'NEW'",
+                decided_by="'HISTORY'",
+                was_waiting_for="'UNFINISHED_DOCUMENT'",
+            ),
+        ),
+    },
     "history_decides_independently_of_the_count": {
         "another rule for another count": (
             "decisions",
@@ -449,7 +460,7 @@ VIOLATIONS: dict[str, dict[str, tuple[str, Change]]] = {
         "without a service": ("open_documents", with_values(of("new"), service="null")),
         "completed": (
             "document_history",
-            with_values(of("new"), processing_status="'completed'"),
+            with_more(f"{NEW} and {COMPLETED}", trigger_name="'ships'"),
         ),
     },
     "a_document_is_open_until_its_service_has_ended": {
@@ -462,14 +473,18 @@ VIOLATIONS: dict[str, dict[str, tuple[str, Change]]] = {
         "open twice": ("open_documents", with_more(of("new"))),
     },
     "a_new_document_enters_history": {
-        "no entry": ("document_history", without(of("new"))),
+        "no entry": ("document_history", without(NEW)),
+        "an entry before its service has begun": (
+            "document_history",
+            with_more(f"{NEW} and not {COMPLETED}", trigger_name="'ships'"),
+        ),
         "no completed entry where there is nothing to run": (
             "document_history",
             without(f"{NEW} and {COMPLETED}"),
         ),
         "a completed entry before its service has ended": (
             "document_history",
-            with_more(of("new"), processing_status="'completed'"),
+            with_more(f"{NEW} and {COMPLETED}", trigger_name="'ships'"),
         ),
         "an entry of another key": ("document_history", with_values(NEW, key_hash="key_hash + 1")),
         "an entry of another time": (
@@ -511,9 +526,13 @@ VIOLATIONS: dict[str, dict[str, tuple[str, Change]]] = {
             "document_history",
             without(f"{of('first')} and not {COMPLETED}"),
         ),
-        "other times": (
+        "another start": (
             "document_history",
-            with_values(f"{of('first')} and {COMPLETED}", expires_at=f"expires_at + {TICK}"),
+            with_values(f"{of('first')} and {COMPLETED}", started_at=f"started_at + {TICK}"),
+        ),
+        "completed for a shorter time": (
+            "document_history",
+            with_values(f"{of('first')} and {COMPLETED}", expires_at=f"expires_at - {TICK}"),
         ),
     },
     "a_waiting_delivery_has_no_status": {

@@ -287,6 +287,117 @@ def test_a_concurrent_trigger_doubts_copies_of_a_document_that_has_begun() -> No
     assert decided(model.run(at(7), executions=[said("STARTED", "a", 6)])) == {"b": "IN_DOUBT R10"}
 
 
+def test_a_worker_that_is_down_for_longer_than_the_time_to_live_opens_no_gap() -> None:
+    model = simulator()
+    model.run(at(1), [order("a", 0)])
+    assert waits(model.run(at(151), [order("b", 150)])) == {"b": ("UNFINISHED_DOCUMENT", "a")}
+    # received at 0 and landed with the run at 1: what happens at 181 happens at 180 for the feed
+    ended = [said("STARTED", "a", 181), said("SUCCESS", "a", 186)]
+    result = model.run(at(200), [order("c", 299), order("d", 300)], ended)
+    assert decided(result) == {
+        "b": "DUPLICATE R09",
+        "c": "DUPLICATE R09",
+        "d": "NEW R07",
+    }
+    times = {(e.processing_status, e.started_at, e.expires_at) for e in model.history["t", "k"]}
+    assert times == {("processing", at(180), at(300)), ("completed", at(180), at(300))}
+
+
+def test_a_copy_that_waited_is_no_new_document_whatever_the_workers_clock_says() -> None:
+    model = simulator()
+    model.run(at(1), [order("a", 0)])
+    model.run(at(151), [order("b", 150)])
+    # by the worker's clock it began before the document landed
+    ended = [said("STARTED", "a", -500), said("SUCCESS", "a", -499)]
+    assert decided(model.run(at(200), [order("c", 151)], ended)) == {
+        "b": "DUPLICATE R08",
+        "c": "NEW R07",
+    }
+
+
+def test_the_first_executions_that_are_known_begin_a_document() -> None:
+    model = simulator()
+    model.run(at(0), [order("a", 0)])
+    model.run(at(20), executions=[said("STARTED", "a", 11), said("STARTED", "a", 10)])
+    # an earlier begin that is heard of later does not move it
+    model.run(at(30), executions=[said("STARTED", "a", 5)])
+    assert [(e.started_at, e.expires_at) for e in model.history["t", "k"]] == [(at(10), at(130))]
+
+
+def test_a_serial_trigger_asks_its_resolver_when_no_earlier_document_is_unfinished() -> None:
+    asked = []
+
+    def answer(delivery: Delivery) -> str:
+        asked.append(delivery.delivery_id)
+        return "DUPLICATE" if delivery.delivery_id == "b" else "NEW"
+
+    model = simulator(replace(BY_COUNT, resolver="ask"), answer=answer)
+    first = [
+        order("a", 0),
+        order("b", 1, redelivery_count=1),
+        order("c", 2, uuid="other", redelivery_count=1),
+        order("d", 3, uuid="other", redelivery_count=1),
+        order("e", 4, uuid=None, redelivery_count=1),
+    ]
+    result = model.run(at(5), first)
+    assert decided(result) == {"a": "NEW R03", "c": "NEW R06a"}
+    assert waits(result) == {
+        "b": ("UNFINISHED_DOCUMENT", "a"),
+        "d": ("UNFINISHED_DOCUMENT", "c"),
+        "e": ("UNFINISHED_DOCUMENT", "a"),
+    }
+    assert asked == ["c"]
+    result = model.run(at(10), executions=[said("SUCCESS", "a", 6)])
+    assert decided(result) == {"b": "DUPLICATE R06b"}
+    assert waits(result)["e"] == ("UNFINISHED_DOCUMENT", "c")
+    result = model.run(at(20), executions=[said("SUCCESS", "c", 11)])
+    assert decided(result) == {"d": "NEW R06a"}
+    assert waits(result) == {"e": ("UNFINISHED_DOCUMENT", "d")}
+    result = model.run(at(30), executions=[said("SUCCESS", "d", 21)])
+    assert decided(result) == {"e": "NEW R06a"}
+    assert asked == ["c", "b", "d", "e"]
+
+
+def test_a_concurrent_trigger_asks_at_once() -> None:
+    trigger = replace(BY_COUNT, resolver="ask", processing_mode="concurrent")
+    model = simulator(trigger, answer=lambda _: "DUPLICATE")
+    result = model.run(at(5), [order("a", 0), order("b", 1, redelivery_count=1)])
+    assert decided(result) == {"a": "NEW R03", "b": "DUPLICATE R06b"}
+
+
+def test_a_document_that_failed_is_run_again_on_request() -> None:
+    model = simulator()
+    model.run(at(1), [order("a"), order("b", uuid="other")])
+    ended = [said("ERROR", "a", 2), said("SUCCESS", "b", 2)]
+    model.run(at(3), executions=ended)
+    requests = [resubmit("a", 4), resubmit("b", 4, "r2")]
+    result = model.run(at(5), resubmissions=requests)
+    assert decided(result) == {"a/resubmission-1": "NEW OPERATOR"}
+    assert result.refused == [("r2", "SUCCESS")]
+    again = [resubmit("a", 6, "r3"), resubmit("a/resubmission-1", 6, "r4")]
+    assert model.run(at(7), resubmissions=again).refused == [
+        ("r3", "RESUBMITTED"),
+        ("r4", "UNFINISHED"),
+    ]
+    model.run(at(8), executions=[said("ERROR", "a/resubmission-1", 8)])
+    result = model.run(at(9), resubmissions=[resubmit("a", 9, "r5")])
+    assert decided(result) == {"a/resubmission-2": "NEW OPERATOR"}
+    model.run(at(10), executions=[said("SUCCESS", "a/resubmission-2", 10)])
+    result = model.run(at(11), resubmissions=[resubmit("a/resubmission-1", 11, "r6")])
+    assert result.refused == [("r6", "RESUBMITTED")]
+
+
+def test_a_doubt_that_has_settled_itself_is_not_run_twice() -> None:
+    model = simulator(CONCURRENT)
+    model.run(at(1), [order("a")])
+    doubt = model.run(at(3), [order("b", 2)], [said("STARTED", "a", 2)])
+    assert decided(doubt) == {"b": "IN_DOUBT R10"}
+    model.run(at(5), executions=[said("SUCCESS", "a", 4)])
+    assert model.run(at(7), resubmissions=[resubmit("b", 6)]).refused == [("r1", "SETTLED")]
+    forced = model.run(at(9), resubmissions=[resubmit("b", 8, "r2", force=True)])
+    assert decided(forced) == {"b/resubmission-1": "NEW OPERATOR"}
+
+
 def test_an_entry_of_a_delivery_that_had_waited_starts_at_event_times_now() -> None:
     model = simulator(replace(WITH_HISTORY, enabled=False), WITHOUT_SERVICE)
     model.run(at(5), [order("a")])
@@ -499,7 +610,7 @@ def test_a_resubmission_is_new_first_in_its_chain_and_only_once() -> None:
         "OPERATOR",
     )
     assert decision.history_state == "PROCESSING"
-    assert result.refused == [("r2", "ALREADY_RESUBMITTED"), ("r3", "NOT_IN_DOUBT")]
+    assert result.refused == [("r2", "RESUBMITTED"), ("r3", "INTERRUPTED")]
     assert waits(result) == {"b": ("UNFINISHED_DOCUMENT", "a/resubmission-1")}
 
 
