@@ -6,11 +6,18 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
+
+PROC = Path("/proc")
+# Linux gives the namespace of the machine itself this number; those of containers have others
+FIRST_PID_NAMESPACE = "pid:[4026531836]"
+# when a process started that may not be asked
+UNKNOWN = ""
 
 
 @dataclass(frozen=True)
@@ -18,7 +25,10 @@ class ProcessIdentity:
     """A process that cannot be mistaken for a later one with the same number."""
 
     host: str
+    # blank where it cannot be told
+    machine: str
     boot_id: str
+    pid_namespace: str
     pid: str
     process_started: str
 
@@ -26,35 +36,100 @@ class ProcessIdentity:
     def own(cls) -> ProcessIdentity:
         """The identity of this process."""
         pid = os.getpid()
-        return cls(socket.gethostname(), _boot_id(), str(pid), _start_of(pid) or "")
+        boot_id, namespace = _boot_id(), _pid_namespace()
+        return cls(
+            host=socket.gethostname(),
+            machine=_machine(boot_id, namespace),
+            boot_id=boot_id,
+            pid_namespace=namespace,
+            pid=str(pid),
+            process_started=_start_of(pid) or UNKNOWN,
+        )
+
+    @classmethod
+    def of_properties(cls, properties: Mapping[str, str]) -> ProcessIdentity:
+        """The identity that `as_properties` has given; what is missing is blank."""
+        return cls(**{field.name: properties.get(field.name, "") for field in fields(cls)})
 
     def is_known_dead(self) -> bool:
-        """True where this host can tell that the process has ended; False where it cannot."""
+        """Whether the process has surely ended: False where this process cannot tell."""
         here = ProcessIdentity.own()
-        if not self.boot_id or self.host != here.host:
+        is_here = (self.host, self.machine, self.pid_namespace) == (
+            here.host,
+            here.machine,
+            here.pid_namespace,
+        )
+        if not is_here or not self.machine or not self.process_started:
             return False
         if self.boot_id != here.boot_id:
-            return True
-        return _start_of(int(self.pid)) != self.process_started
+            return bool(self.boot_id and here.boot_id)
+        return _start_of(int(self.pid)) not in (UNKNOWN, self.process_started)
 
     def as_properties(self) -> dict[str, str]:
         """The identity as table properties."""
         return asdict(self)
 
 
+def _machine(boot_id: str, namespace: str) -> str:
+    """What no other machine has.
+
+    A container may have the id of its image for that of its machine: there it is the boot's.
+    """
+    if PROC.exists():
+        is_machines_own = namespace == FIRST_PID_NAMESPACE
+        return (_text(Path("/etc/machine-id")) if is_machines_own else "") or boot_id
+    address = uuid.getnode()
+    # without a network card each process makes one up, and marks it so
+    return "" if address >> 40 & 1 else f"{address:012x}"
+
+
 def _boot_id() -> str:
-    path = Path("/proc/sys/kernel/random/boot_id")
-    return path.read_text().strip() if path.exists() else ""
+    return _text(PROC / "sys/kernel/random/boot_id")
+
+
+def _pid_namespace() -> str:
+    """The processes that this one sees by their numbers; blank where all see the same."""
+    try:
+        return str((PROC / "self/ns/pid").readlink())
+    except OSError:
+        return ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
 
 
 def _start_of(pid: int) -> str | None:
-    """Start of a process in clock ticks since boot, None where there is no such process."""
+    """When a process started, UNKNOWN where it hides that, None where there is no such process."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
+        os.kill(pid, 0)
+    except ProcessLookupError:
         return None
+    except OSError:
+        return UNKNOWN
+    if not PROC.exists():
+        return _start_by_psutil(pid)
+    stat = _text(PROC / str(pid) / "stat")
+    if not stat:
+        return UNKNOWN
     fields = stat.rpartition(")")[2].split()
+    # in clock ticks since boot: setting the clock does not change it
     return None if fields[0] == "Z" else fields[19]
+
+
+def _start_by_psutil(pid: int) -> str | None:
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else str(process.create_time())
+    except psutil.NoSuchProcess:
+        return None
+    except psutil.AccessDenied:
+        return UNKNOWN
 
 
 @contextmanager

@@ -106,6 +106,4 @@ class _ConnectionEngine(SqlEngine):
 
 
 def _is_dead(holder: dict[str, str]) -> bool:
-    return ProcessIdentity(
-        holder["host"], holder["boot_id"], holder["pid"], holder["process_started"]
-    ).is_known_dead()
+    return ProcessIdentity.of_properties(holder).is_known_dead()

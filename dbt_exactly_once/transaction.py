@@ -358,9 +358,7 @@ class Transactions:
         """Bury a lock whose owner is dead, too old or given up; refuse otherwise."""
         locked_at = datetime.fromisoformat(holder["locked_at"])
         age = datetime.now(timezone.utc) - locked_at
-        process = ProcessIdentity(
-            holder["host"], holder["boot_id"], holder["pid"], holder["process_started"]
-        )
+        process = ProcessIdentity.of_properties(holder)
         given_up = holder.get("abandoned") == "true"
         if not (given_up or process.is_known_dead() or age > timedelta(seconds=run_timeout)):
             raise ExactlyOnceError(
