@@ -25,6 +25,7 @@ from typing import Any
 
 from dbt.flags import get_flags
 
+from dbt_exactly_once.early_readers import early_readers
 from dbt_exactly_once.engine import (
     Engine,
     ExactlyOnceError,
@@ -197,6 +198,7 @@ class Transactions:
                 f"{', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}) and publish half "
                 "a run: use `dbt build`, `dbt run` or `dbt build --selector hot_path`"
             )
+        self._refuse_early_readers(graph, selected)
         if get_flags().FULL_REFRESH:
             raise ExactlyOnceError(
                 "exactly_once: --full-refresh would make the ledgers anew and process every "
@@ -224,6 +226,24 @@ class Transactions:
             self._release(run_id)
             raise
         return self.run
+
+    def _refuse_early_readers(self, graph: Mapping[str, Any], selected: Sequence[str]) -> None:
+        """Refuse models that would keep what the run may never publish."""
+        nodes = graph["nodes"]
+        written = {
+            name: node["name"]
+            for name, node in nodes.items()
+            if name in self._transaction and node["config"]["materialized"] != "view"
+        }
+        record = next(name for name, model in written.items() if model == RECORD)
+        found = early_readers(nodes, written.keys() - {record}, record, selected)
+        if found:
+            raise ExactlyOnceError(
+                f"exactly_once: {', '.join(found)} would keep rows of ledgers before they are "
+                "published, and of runs that fail: let it stand behind publication with the line "
+                "`-- depends_on: {{ ref('published_runs') }}`, read a public view "
+                "(document_statuses), or make it a view"
+            )
 
     def describe(self, graph: Mapping[str, Any]) -> None:
         """Read from dbt's graph which tables are ledgers and which are landed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 from test_transaction import delivery
@@ -34,6 +35,42 @@ def test_a_part_of_a_run_is_refused(runs: DbtRuns) -> None:
         (told,) = failures(runs.dbt("run", *selection))[:1]
         assert REMEDY in told
         assert "dbt build" in told
+
+
+def test_a_model_that_would_keep_unpublished_rows_is_refused(runs: DbtRuns) -> None:
+    """18.21: A model of the user's that keeps rows of a ledger stands behind publication."""
+    project = yaml.safe_load((runs.folder / "dbt_project.yml").read_text())
+    project["model-paths"] = ["models", "mine"]
+    (runs.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
+    mine = runs.folder / "mine"
+    mine.mkdir()
+    reads = "select delivery_id, run_id from {{ ref('document_status') }}"
+    models = {
+        "keeps_rows": "{{ config(materialized='table') }} " + reads,
+        "a_view": "{{ config(materialized='view') }} " + reads,
+        "keeps_rows_of_a_view": "{{ config(materialized='incremental') }} "
+        "select * from {{ ref('a_view') }}",
+        "reads_a_public_view": "{{ config(materialized='table') }} "
+        "select delivery_id from {{ ref('document_statuses') }}",
+        "behind": "-- depends_on: {{ ref('published_runs') }}\n"
+        "{{ config(materialized='table') }} " + reads,
+    }
+    for name, sql in models.items():
+        (mine / f"{name}.sql").write_text(sql)
+    runs.forget_parsed()
+    runs.land("deliveries", [delivery(1)])
+    (told,) = failures(runs.dbt(*BUILD[:1], "--exclude", "resource_type:unit_test"))[:1]
+    assert "exactly_once: keeps_rows, keeps_rows_of_a_view would keep rows" in told
+    assert "-- depends_on: {{ ref('published_runs') }}" in told
+    assert "document_statuses" in told
+
+    for name in ("keeps_rows", "keeps_rows_of_a_view"):
+        model = mine / f"{name}.sql"
+        model.write_text(f"-- depends_on: {{{{ ref('published_runs') }}}}\n{model.read_text()}")
+    runs.forget_parsed()
+    runs.run("run", "--select", "tag:transaction", *models, "document_statuses")
+    for name in models:
+        assert runs.rows(f"select distinct delivery_id from {{schema}}.{name}") == [("d1",)], name
 
 
 def test_what_failed_is_refused_until_all_of_it_runs(runs: DbtRuns) -> None:

@@ -1,0 +1,60 @@
+"""Models that would keep what a run has not published.
+
+A run's own reads see the branch that it writes to, and so does whatever else runs in its session. A
+view holds no rows, but a table made in the middle of a run would keep rows of decisions that are
+never published where the run then fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+KEEPS_NOTHING = ("view", "ephemeral")
+
+
+def early_readers(
+    nodes: Mapping[str, Mapping[str, Any]],
+    unpublished: Collection[str],
+    record: str,
+    selected: Iterable[str],
+) -> list[str]:
+    """The models and snapshots that read a run's tables and do not stand behind its publication.
+
+    nodes: those of dbt's graph; unpublished: ids of the tables that a run writes before it
+    publishes; record: id of the model that publishes. Names are sorted.
+    """
+
+    def parents(node: str) -> list[str]:
+        # a seed depends on macros alone
+        return [name for name in nodes[node]["depends_on"].get("nodes", ()) if name in nodes]
+
+    def is_behind(node: str) -> bool:
+        seen, left = set(), [node]
+        while left:
+            for parent in parents(left.pop()):
+                if parent == record:
+                    return True
+                if parent not in seen:
+                    seen.add(parent)
+                    left.append(parent)
+        return False
+
+    def reads(node: str) -> bool:
+        """Directly, or through what is read when the node is made."""
+        return any(
+            parent in unpublished
+            or (nodes[parent]["config"].get("materialized") in KEEPS_NOTHING and reads(parent))
+            for parent in parents(node)
+        )
+
+    return sorted(
+        nodes[node]["name"]
+        for node in selected
+        if node in nodes
+        and nodes[node]["resource_type"] in ("model", "snapshot")
+        and nodes[node]["config"]["materialized"] not in KEEPS_NOTHING
+        and "transaction" not in nodes[node]["tags"]
+        and reads(node)
+        and not is_behind(node)
+    )
