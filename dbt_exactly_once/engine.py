@@ -33,6 +33,14 @@ def one_line(error: BaseException) -> str:
         if not re.fullmatch(r"\s*(Runtime Error|An error occurred while calling .*)?", line)
     )
     line = match.group(0) if match else causes[-1] if causes else next(telling, text)
+    lost = re.search(r"Failed to connect: (jdbc:\S+)", text)
+    if lost:
+        # the driver says more than the socket below it
+        cause = re.sub(r"^[\w.]+(Exception|Error): ", "", causes[0]) if causes else line
+        line = f"the catalog {lost.group(1)} cannot be reached: {cause}"
+    # parameters of an address may hold a password
+    line = re.sub(r"(jdbc:[^\s?;]*)[?;][^\s:]*", r"\1", line)
+    line = re.sub(r"(jdbc:\w+:)[^\s?;]*@", r"\1//", line)
     return re.sub(r"\s+", " ", line).strip()[:400]
 
 
@@ -57,7 +65,9 @@ def told_in_a_line() -> Iterator[None]:
         line = one_line(error)
         # with a stack of the JVM, which may tell of another server that is gone
         is_javas = "\tat " in text
-        if re.search(ENDING, line) or (not is_javas and re.search(GONE, text)):
+        if line.startswith("the catalog "):
+            line = f"{line.removesuffix('.')} ({AGAIN})"
+        elif re.search(ENDING, line) or (not is_javas and re.search(GONE, text)):
             line = (
                 "Spark is gone: its process was killed or had no memory left, or its server cannot "
                 f"be reached (in want of memory {MORE_MEMORY}; {AGAIN})"

@@ -23,7 +23,7 @@ from dbt.graph.queue import GraphQueue
 from dbt.plugins.manager import dbtPlugin
 from dbt_common.invocation import get_invocation_id
 
-from dbt_exactly_once.engine import told_in_a_line
+from dbt_exactly_once.engine import ExactlyOnceError, told_in_a_line
 from dbt_exactly_once.hooks import load_hooks, register_hooks
 from dbt_exactly_once.lake import ensure_place
 from dbt_exactly_once.session import open_session, share_compiled_code
@@ -101,8 +101,15 @@ def _keep_settings(connection: Connection) -> None:
 @contextmanager
 def _told_in_a_line(manager: SparkConnectionManager, sql: str) -> Iterator[None]:
     """Handle errors as the adapter does, which keeps the whole of them in its log."""
+    told: ExactlyOnceError | None = None
     with told_in_a_line(), _adapters_handler(manager, sql):
-        yield
+        try:
+            yield
+        except ExactlyOnceError as error:
+            # of a handler within this one: the adapter would make another error of it
+            told = error
+    if told is not None:
+        raise told
 
 
 def _say_what_is_queued(queue: GraphQueue, *arguments: Any, **options: Any) -> None:

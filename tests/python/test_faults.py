@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -117,6 +118,27 @@ def test_a_locked_catalog_stops_a_run_and_the_next_goes_on(runs: DbtRuns, lake: 
     assert "\tat " not in "\n".join(runs.errors)
     runs.decide()
     assert decided(runs) == ["d1", "d2"]
+
+
+def test_a_catalog_that_is_down_is_named(runs: DbtRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    """18.26: PostgreSQL holds the catalog and is down: the line says where it should be, and why it
+    is not reached, without what the address says of a password.
+    """
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        monkeypatch.setenv(
+            "EXACTLY_ONCE_CATALOG", f"jdbc:postgresql://{address}/lake?user=me&password=secret"
+        )
+        monkeypatch.setenv("EXACTLY_ONCE_CATALOG_PASSWORD", "secret")
+        process = runs.start("build", "--target", "warehouse")
+        assert process.wait() != 0
+    (line,) = [line for line in runs.said().splitlines() if "cannot be reached" in line]
+    assert f"the catalog jdbc:postgresql://{address}/lake cannot be reached" in line
+    assert f"Connection to {address} refused" in line
+    assert "start the run again" in line
+    assert "secret" not in runs.said()
+    assert "memory" not in runs.said()
 
 
 def test_a_full_disk_stops_a_run_and_the_next_goes_on(runs: DbtRuns, small_disk: Path) -> None:
