@@ -69,7 +69,8 @@ def check(lake: Lake, number: int, copies: int) -> None:
     decided, duplicates = lake.sql(
         "select decided, aggregate(filter(decided_by_trigger, d -> d.status = 'DUPLICATE'), 0L, "
         "(sum, d) -> sum + d.documents) from exactly_once.published_runs "
-        "where run_number = (select max(run_number) from exactly_once.published_runs)"
+        "where kind = 'run' and run_number = (select max(run_number) from "
+        "exactly_once.published_runs)"
     )[0]
     if (decided, duplicates) != (number, copies):
         raise RuntimeError(

@@ -20,7 +20,6 @@ from pyspark.sql import SparkSession
 
 from dbt_exactly_once.session import find_project, open_session, read_credentials
 from dbt_exactly_once.startup import JAVA_OPTIONS
-from dbt_exactly_once.upkeep import NOTE
 
 PROJECT = Path(__file__).parents[1]
 TRIGGER = "orders"
@@ -142,7 +141,7 @@ class Lake:
         self.run("run")
         self._fill("live", self.live // 2, 0)
         self._fill("expired", self.expired // 2, TTL_HOURS)
-        self._say_that_it_was_meant("document_history")
+        self._record_import("document_history")
 
     def add_commits(self, number: int, ledgers: Sequence[str]) -> None:
         """Commit to ledgers as so many runs do: a small file each, of a row of long ago.
@@ -170,22 +169,32 @@ class Lake:
                     commit.appendFile(file)
                 commit.commit()
             if ledger != "published_runs":
-                self._say_that_it_was_meant(ledger)
+                self._record_import(ledger)
 
     def _forget_runs(self) -> None:
         """Take out of history what earlier benchmarks decided: the lake is of the size it names."""
         self.sql("delete from exactly_once.document_history where run_id != 'history'")
-        self._say_that_it_was_meant("document_history")
+        self._record_import("document_history")
 
-    def _say_that_it_was_meant(self, ledger: str) -> None:
-        """Note what was added behind the last publication as upkeep notes what it does."""
-        published = self.sql(
-            f"select max_by(ledger_publishes['{ledger}'], run_number) "
-            "from exactly_once.published_runs"
-        )[0][0]
-        relation = f"exactly_once.{ledger}"
-        main = self.sql(f"select snapshot_id from {relation}.refs where name = 'main'")[0][0]
-        self.sql(f"alter table {relation} set tblproperties ('{NOTE}' = '{published}:{main}')")
+    def _record_import(self, ledger: str) -> None:
+        """Publish what was added behind the last publication: write the row of an import."""
+        record = "exactly_once.published_runs"
+        main = self.sql(f"select snapshot_id from exactly_once.{ledger}.refs where name = 'main'")
+        changed = {
+            "run_id": "uuid()",
+            "kind": "'import'",
+            "publication_number": "publication_number + 1",
+            **dict.fromkeys(("taken", "decided", "waiting", "unrouted", "rejected"), "0L"),
+            "ledger_starts": "ledger_publishes",
+            "ledger_publishes": "map_concat(map_filter(ledger_publishes, (name, main) -> "
+            f"name != '{ledger}'), map('{ledger}', '{main[0][0]}'))",
+        }
+        names = [field.name for field in self.spark.table(f"{self.catalog}.{record}").schema]
+        self.sql(
+            f"insert into {record} ({', '.join(names)}) "
+            f"select {', '.join(changed.get(name, name) for name in names)} from {record} "
+            f"where publication_number = (select max(publication_number) from {record}) limit 1"
+        )
 
     def _fill(self, kind: str, documents: int, hours_before: int, step: int = 10_000_000) -> None:
         """Documents in hours of the day before NOW (live) or of the days before that."""

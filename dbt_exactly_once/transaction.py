@@ -40,13 +40,19 @@ from dbt_exactly_once.hooks import being_asked, load_hooks
 from dbt_exactly_once.landed_again import LandedAgain, land_again
 from dbt_exactly_once.landed_tables import MOVED
 from dbt_exactly_once.process import ProcessIdentity
+from dbt_exactly_once.publication import (
+    HISTORY,
+    RECORD,
+    Publication,
+    Publications,
+    mains_of,
+    or_rebuild,
+)
 from dbt_exactly_once.services import ModelService, ModelServices, model_services
 from dbt_exactly_once.shared_session import BRANCH_SETTING, LOCK, LOCK_SCHEMA_SETTING
-from dbt_exactly_once.upkeep import HISTORY, Upkeep
+from dbt_exactly_once.upkeep import REMOVAL, Upkeep, count_expired
 
 GRAVE = "run_lock_of_"
-RECORD = "published_runs"
-BRANCH_PREFIX = "run_"
 RUN_ID_PROPERTY = "spark.sql.iceberg.snapshot-property.run-id"
 CONSUMED_TAG = "exactly_once_consumed"
 # a run tells of so many triggers at its end
@@ -91,15 +97,14 @@ class Table:
         )
 
 
-@dataclass
-class Run:
+@dataclass(kw_only=True)
+class Run(Publication):
     """What a run has frozen at its start."""
 
-    run_id: str
     clock: datetime
     number: int
+    publication_number: int
     schema: str
-    starts: dict[str, str]
     consumed: dict[str, str | None]
     landed: dict[str, str | None]
     greatest_received_at: str | None
@@ -114,16 +119,13 @@ class Run:
     publishes: bool = True
     # what is published, also in a preview that starts from nothing
     mains: dict[str, str] = field(default_factory=dict)
-    published: bool = False
     # the ledgers that this run has begun to write
     written: set[str] = field(default_factory=set)
+    # entries of history that had expired
+    removed: int = 0
     # requests to take a rejected landing again, and what became of them
     landed_again: list[LandedAgain] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
-
-    @property
-    def branch(self) -> str:
-        return branch_of(self.run_id)
 
     def bind_removal(self, bound: str | None) -> None:
         """Freeze up to which expiry this run has history removed."""
@@ -144,11 +146,6 @@ class Run:
         return self.landed[table] is not None and self.landed[table] != self.consumed[table]
 
 
-def branch_of(run_id: str) -> str:
-    """The branch of a run; the id is part of it, so that no later run can use it."""
-    return BRANCH_PREFIX + run_id.replace("-", "_")
-
-
 class Transactions:
     """What the macros call as `adapter.exactly_once`; one for each dbt process."""
 
@@ -158,7 +155,7 @@ class Transactions:
         self._landed: dict[str, Table] = {}
         self._transaction: frozenset[str] = frozenset()
         self._scratch: dict[str, Table] = {}
-        self._upkeep = Upkeep(self, engine)
+        self._publications = Publications(self, engine)
         self._code: tuple[Path, str] | None = None
         self.run: Run | None = None
 
@@ -299,9 +296,8 @@ class Transactions:
                 "the target that leads to it"
             )
         missing = [name for name, table in self._ledgers.items() if table.name not in existing]
-        lost = [name for name in missing if name != may_be_missing]
-        if lost and len(missing) < len(self._ledgers):
-            self._refuse_lost_ledgers(lost, existing)
+        if missing and len(missing) < len(self._ledgers):
+            self._refuse_lost_ledgers([n for n in missing if n != may_be_missing], existing)
         for name in missing:
             table = self._ledgers[name]
             self._engine.rows(table.ddl())
@@ -322,16 +318,28 @@ class Transactions:
                     self._engine.rows(table.ddl())
 
     def _refuse_lost_ledgers(self, missing: Sequence[str], existing: set[str]) -> None:
-        for table in self._ledgers.values():
-            if table.name not in existing:
-                continue
-            if self._engine.rows(f"select 1 from {table.relation} limit 1"):
-                raise ExactlyOnceError(
-                    f"exactly_once: ledger {', '.join(missing)} is missing in schema "
-                    f"{self._schema} while {table.name} has rows: going on would decide "
-                    f"documents again. Restore it{_or_rebuild(*missing)}, or start over with `dbt "
-                    "run-operation reset_state --args '{really: true}'`"
-                )
+        """Refuse where a ledger that was published is gone; one that a later version adds is not.
+
+        The last row of published_runs tells which were published; where that ledger itself is gone,
+        the others were if they have rows.
+        """
+        if RECORD not in missing:
+            last = self._publications.last()
+            lost = [name for name in missing if last and name in last["ledger_publishes"]]
+        else:
+            filled = (
+                self._engine.rows(f"select 1 from {table.relation} limit 1")
+                for table in self._ledgers.values()
+                if table.name in existing
+            )
+            lost = list(missing) if any(filled) else []
+        if lost:
+            raise ExactlyOnceError(
+                f"exactly_once: ledger {', '.join(lost)} is missing in schema {self._schema} "
+                "while documents were decided with it: going on would decide them again. Restore "
+                f"it{or_rebuild(*lost)}, or start over with `dbt run-operation reset_state --args "
+                "'{really: true}'`"
+            )
 
     @property
     def _schema(self) -> str:
@@ -374,6 +382,11 @@ class Transactions:
         """The properties of the lock, read fresh; None where it is free."""
         return self._engine.properties(f"{self._schema}.{LOCK}")
 
+    def holds_lock(self, run_id: str) -> bool:
+        """Whether the lock is a run's, read fresh."""
+        holder = self._holder()
+        return holder is not None and holder.get("run_id") == run_id
+
     def _take_over(self, holder: Mapping[str, str], run_timeout: float) -> None:
         """Bury a lock whose owner is dead, too old or given up; refuse otherwise."""
         locked_at = datetime.fromisoformat(holder["locked_at"])
@@ -401,8 +414,7 @@ class Transactions:
 
     def _release(self, run_id: str) -> None:
         """Give the lock back, where it is still this run's."""
-        holder = self._holder()
-        if holder is not None and holder.get("run_id") == run_id:
+        if self.holds_lock(run_id):
             self._bury(run_id)
 
     def abandon(self, graph: Mapping[str, Any], run_id: str) -> str:
@@ -422,21 +434,33 @@ class Transactions:
     # ---------------------------------------------------------------- freeze and recover
 
     def _freeze(self, run_id: str, clock: datetime) -> Run:
-        last = self._last_record()
-        starts = self._recover(last)
-        self._check_ledgers(last, starts)
+        last, starts = self._as_published()
         consumed = dict(last["landed_snapshots"]) if last else {}
         return Run(
             run_id=run_id,
+            lock_id=run_id,
             clock=clock.replace(tzinfo=None),
             number=(last["run_number"] if last else 0) + 1,
+            publication_number=(last["publication_number"] if last else 0) + 1,
             schema=self._schema,
             starts={name: str(snapshot) for name, snapshot in starts.items()},
             mains={name: str(snapshot) for name, snapshot in starts.items()},
             consumed={name: consumed.get(name) for name in self._landed},
-            landed=_mains(self._refs(self._landed)),
+            landed=mains_of(self.refs(self._landed)),
             greatest_received_at=last["greatest_received_at"] if last else None,
         )
+
+    def _as_published(
+        self, but: str | None = None
+    ) -> tuple[dict[str, Any] | None, dict[str, str | None]]:
+        """The last row of published_runs, and main of each ledger, which is as that row says.
+
+        What was published is finished first. but: the ledger that may be missing or changed.
+        """
+        last = self._publications.last()
+        mains = self._publications.finish(last, but)
+        self._publications.check(last, mains, but)
+        return last, mains
 
     def _start_from_nothing(self, run: Run) -> None:
         """Let a preview decide all that has landed, on a branch on which the ledgers are empty."""
@@ -446,9 +470,10 @@ class Transactions:
         run.starts = self.branch_snapshots(run, with_record=True)
         run.consumed = dict.fromkeys(run.consumed)
         run.number = 1
+        run.publication_number = 1
         run.greatest_received_at = None
 
-    def _refs(self, tables: Mapping[str, Table]) -> dict[str, dict[str, str]]:
+    def refs(self, tables: Mapping[str, Table]) -> dict[str, dict[str, str]]:
         """Branches and tags of each table."""
         found = self._engine.refs([table.relation for table in tables.values()])
         return {name: found[table.relation] for name, table in tables.items()}
@@ -480,93 +505,7 @@ class Transactions:
             {name: kind for name, kind, _ in self._landed["deliveries"].columns},
         )
         if any(became.delivery_id for became in run.landed_again):
-            run.landed["deliveries"] = _mains(self._refs(self._landed))["deliveries"]
-
-    def _last_record(self) -> dict[str, Any] | None:
-        record = self._ledgers[RECORD].relation
-        # Iceberg knows the greatest number from its statistics, and by it the one file to read
-        number = self._engine.rows(f"select max(run_number) from {record}")[0][0]
-        if number is None:
-            return None
-        run_id, greatest, event_time, removed_before, landed, starts, publishes = self._engine.rows(
-            "select run_id, cast(greatest_received_at as string), cast(event_time as string), "
-            "cast(history_removed_before as string), to_json(landed_snapshots), "
-            f"to_json(ledger_starts), to_json(ledger_publishes) from {record} "
-            f"where run_number = {number}"
-        )[0]
-        return {
-            "run_id": run_id,
-            "run_number": int(number),
-            "greatest_received_at": greatest,
-            "event_time": event_time,
-            "history_removed_before": removed_before,
-            "landed_snapshots": json.loads(landed or "{}"),
-            "ledger_starts": json.loads(starts or "{}"),
-            "ledger_publishes": json.loads(publishes or "{}"),
-        }
-
-    def _recover(
-        self, last: dict[str, Any] | None, but: str | None = None
-    ) -> dict[str, str | None]:
-        """Finish a publication that was killed and drop the branches of dead runs.
-
-        Moves the ledgers that are left behind, from the record alone. Returns where main of each
-        ledger stands then.
-        """
-        refs = self._refs(self._ledgers)
-        mains = _mains(refs)
-        for name, published in (last["ledger_publishes"] if last else {}).items():
-            if (
-                name in mains
-                and name != but
-                and mains[name] == last["ledger_starts"][name] != published
-            ):
-                self._engine.rows(
-                    f"call {self._engine.catalog()}.system.set_current_snapshot("
-                    f"'{self.full_name(self._ledgers[name])}', {published})"
-                )
-                mains[name] = published
-        for name in self._record_first():
-            for branch in refs[name]:
-                if branch.startswith(BRANCH_PREFIX):
-                    self._engine.drop_branch(self._ledgers[name].relation, branch)
-        return mains
-
-    def _record_first(self) -> list[str]:
-        """The ledgers in the order in which they are published."""
-        return sorted(self._ledgers, key=lambda name: name != RECORD)
-
-    def _check_ledgers(
-        self,
-        last: dict[str, Any] | None,
-        starts: Mapping[str, str | None],
-        but: str | None = None,
-    ) -> None:
-        if last is None:
-            filled = [
-                table.name
-                for table in self._ledgers.values()
-                if self._engine.rows(f"select 1 from {table.relation} limit 1")
-            ]
-            if filled:
-                raise ExactlyOnceError(
-                    f"exactly_once: {filled[0]} has rows but published_runs has none: the record "
-                    "of what was consumed is lost. Restore it, or start over with `dbt "
-                    "run-operation reset_state --args '{really: true}'`"
-                )
-            return
-        for name, published in last["ledger_publishes"].items():
-            if name not in self._ledgers or name == but or starts[name] == published:
-                continue
-            relation = self._ledgers[name].relation
-            if not self._upkeep.explains(self._ledgers[name], published, starts[name]):
-                raise ExactlyOnceError(
-                    f"exactly_once: {relation} is not as run {last['run_id']} published it "
-                    f"(snapshot {published}): somebody has changed or restored it. Bring it "
-                    f"back with `call {self._engine.catalog()}.system.set_current_snapshot("
-                    f"'{relation}', {published})`{_or_rebuild(name)}, or start over with `dbt "
-                    "run-operation reset_state --args '{really: true}'`"
-                )
+            run.landed["deliveries"] = mains_of(self.refs(self._landed))["deliveries"]
 
     def full_name(self, table: Table) -> str:
         """A table's name with its catalog, as Iceberg's procedures want it."""
@@ -743,12 +682,21 @@ class Transactions:
     def branch_snapshots(self, run: Run | None = None, with_record: bool = False) -> dict[str, str]:
         """What each ledger publishes: the run's branch, or main where the run wrote nothing."""
         run = run or self._open_run()
-        refs = self._refs(self._ledgers)
+        refs = self._publications.refs()
         return {
             name: refs[name].get(run.branch, run.starts[name])
             for name in self._ledgers
             if with_record or name != RECORD
         }
+
+    def remove_expired(self) -> None:
+        """Remove from this run's branch of history what has expired, last of all that it writes."""
+        run = self._open_run()
+        if run.publishes and run.removal_bound:
+            history = self._ledgers[HISTORY].relation
+            run.removed = count_expired(self._engine, history, run.removal_bound)
+            if run.removed:
+                self._engine.rows(REMOVAL.format(history, run.removal_bound))
 
     def publish(self, news: int, findings: Sequence[str] = ()) -> None:
         """Make the run's branch the truth, `published_runs` first.
@@ -778,43 +726,18 @@ class Transactions:
         if not news and run.landed_now() == {k: v for k, v in run.consumed.items() if v}:
             run.said.append("nothing new, nothing published")
             return
-        refs = self._check_ground(run)
-        for name in self._record_first():
-            if run.branch in refs[name]:
-                self._engine.fast_forward(self._ledgers[name].relation, run.branch)
-                run.published = True
-        self._tag_consumed(run)
-        run.said += _summary(f"published run {run.number}", taken, parts, counts[5])
-        run.said += findings
-        removed = 0
-        if run.removal_bound:
-            published = self._refs({HISTORY: self._ledgers[HISTORY]})[HISTORY]["main"]
-            removed = self._upkeep.remove_expired(published, run.removal_bound)
-        if removed:
-            run.said.append(f"{removed:,} expired history entries removed")
-
-    def _check_ground(self, run: Run) -> dict[str, dict[str, str]]:
-        """Refuse to publish half a run, and where the lock is lost or another has moved a ledger.
-
-        Returns the branches and tags of the ledgers.
-        """
         unwritten = self._ledgers.keys() - run.written
         if unwritten:
             raise ExactlyOnceError(
                 f"exactly_once: run {run.run_id} has not written {', '.join(sorted(unwritten))} "
                 "and publishes nothing: use `dbt build` or `dbt run`"
             )
-        holder = self._holder()
-        refs = self._refs(self._ledgers)
-        mains = _mains(refs)
-        moved = [name for name, start in run.starts.items() if mains[name] != start]
-        if holder is None or holder.get("run_id") != run.run_id or moved:
-            raise ExactlyOnceError(
-                f"exactly_once: run {run.run_id} lost its "
-                f"{'ground in ' + ', '.join(moved) if moved else 'lock'} to another run and "
-                "publishes nothing; start it again"
-            )
-        return refs
+        self._publications.publish(run)
+        self._tag_consumed(run)
+        run.said += _summary(f"published run {run.number}", taken, parts, counts[5])
+        run.said += findings
+        if run.removed:
+            run.said.append(f"{run.removed:,} expired history entries removed")
 
     def _tag_consumed(self, run: Run) -> None:
         """Keep the consumed snapshot of each landed table from expiring."""
@@ -831,15 +754,10 @@ class Transactions:
         self, graph: Mapping[str, Any], run_id: str, run_timeout: float
     ) -> str:
         """Remove, under the lock, what the last published run has let expire."""
-        with self._locked(graph, run_id, run_timeout) as last:
-            if last is None:
+        with self._locked(graph, run_id, run_timeout) as upkeep:
+            if upkeep is None:
                 return "no run is published yet, so nothing has expired"
-            published, bound = last["ledger_publishes"][HISTORY], last["history_removed_before"]
-            removed = self._upkeep.remove_expired(published, bound)
-            return (
-                f"{removed} history entries removed that expired before {bound} "
-                f"(run {last['run_number']})"
-            )
+            return upkeep.remove_expired()
 
     def maintain(
         self,
@@ -849,10 +767,10 @@ class Transactions:
         retention: Mapping[str, Any],
     ) -> list[str]:
         """Compact and forget, under the lock; returns what was freed. See Upkeep.maintain."""
-        with self._locked(graph, run_id, run_timeout) as last:
-            if last is None:
+        with self._locked(graph, run_id, run_timeout) as upkeep:
+            if upkeep is None:
                 return ["no run is published yet, so there is nothing to keep up"]
-            return self._upkeep.maintain(last, retention)
+            return upkeep.maintain(retention)
 
     def rebuild_history(
         self, graph: Mapping[str, Any], run_id: str, run_timeout: float, entries: str
@@ -862,12 +780,12 @@ class Transactions:
         entries: the query that gives its rows. Raises ExactlyOnceError where another ledger is not
         as it was published.
         """
-        with self._locked(graph, run_id, run_timeout, but=HISTORY) as last:
-            if last is None:
+        with self._locked(graph, run_id, run_timeout, but=HISTORY) as upkeep:
+            if upkeep is None:
                 raise ExactlyOnceError(
                     "exactly_once: no run is published, so there is nothing to make history of"
                 )
-            return self._upkeep.rebuild_history(last, entries)
+            return upkeep.rebuild_history(entries)
 
     def reset_state(self, graph: Mapping[str, Any], run_id: str, run_timeout: float) -> list[str]:
         """Drop the ledgers and what was made of them, not what has landed; returns what it dropped.
@@ -912,11 +830,11 @@ class Transactions:
         run_timeout: float,
         checked: bool = True,
         but: str | None = None,
-    ) -> Iterator[dict[str, Any] | None]:
+    ) -> Iterator[Upkeep | None]:
         """Hold the lock as a run does, over ledgers that are as the last run published them.
 
-        Gives the record of that run. checked: whether the ledgers are made and looked at; but: the
-        one that may be missing or changed.
+        Gives what changes them, None where no run is published. checked: whether the ledgers are
+        made and looked at; but: the one that may be missing or changed.
         """
         self.describe(graph)
         self._engine.rows(f"create namespace if not exists {self._schema}")
@@ -925,10 +843,7 @@ class Transactions:
             self._prepare(run_id)
             if checked:
                 self.ensure_tables(but)
-            last = self._last_record() if checked else None
-            if checked:
-                self._check_ledgers(last, self._recover(last, but), but)
-            yield last
+            yield self._upkeep(run_id, but) if checked else None
         finally:
             self._release(run_id)
             self._drop_graves(keep=GRAVE + run_id.replace("-", "_"))
@@ -956,14 +871,18 @@ class Transactions:
         self._drop_graves(keep=GRAVE + run.run_id.replace("-", "_"))
         return run
 
+    def _upkeep(self, run_id: str, but: str | None = None) -> Upkeep | None:
+        """Upkeep under the lock of a command; it begins as a run does, see `_as_published`."""
+        last, _ = self._as_published(but)
+        return Upkeep(self, self._publications, self._engine, run_id, last) if last else None
+
     def _maintain_after(self, run: Run, retention: Mapping[str, Any] | None) -> list[str]:
         """Upkeep at the end of a run; what goes wrong there is said and undoes nothing."""
-        last = self._last_record()
-        holder = self._holder()
-        if last is None or holder is None or holder.get("run_id") != run.run_id:
+        if not self.holds_lock(run.run_id):
             return ["no upkeep: another run has taken over"]
         try:
-            return self._upkeep.maintain(last, retention or {})
+            upkeep = self._upkeep(run.run_id)
+            return upkeep.maintain(retention or {}) if upkeep else []
         except Exception as error:
             return [
                 f"upkeep failed, the run is published all the same: {one_line(error)}; "
@@ -991,11 +910,6 @@ class Transactions:
         return self.run
 
 
-def _mains(refs: Mapping[str, Mapping[str, str]]) -> dict[str, str | None]:
-    """Snapshot of main of each table, None where nothing was ever written."""
-    return {name: found.get("main") for name, found in refs.items()}
-
-
 def _summary(
     outcome: str, taken: int, parts: Sequence[int], decided_by_trigger: str | None
 ) -> list[str]:
@@ -1014,11 +928,6 @@ def _summary(
     if len(by_trigger) > SAID_TRIGGERS:
         lines.append(f"and {len(by_trigger) - SAID_TRIGGERS} more triggers, see run_log")
     return lines
-
-
-def _or_rebuild(*lost: str) -> str:
-    """One more remedy, where history alone is lost."""
-    return ", make it anew with `dbt run-operation rebuild_history`" if lost == (HISTORY,) else ""
 
 
 def _columns(node: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:

@@ -1,9 +1,7 @@
-"""What keeps the ledgers in shape outside of a run's own transaction, always under its lock.
+"""What changes the ledgers outside of a run: always under the lock, and published as a run is.
 
-A run accepts a ledger only as the last run published it, or as upkeep has left it: Iceberg's own
-rewriting makes snapshots of operation `replace`, which change no row; everything else is made on a
-branch, noted in a property of the table and published from there, so that main is never at a
-snapshot that is neither published nor noted.
+Rows are removed or made anew on a branch, with a row of their own in published_runs. Compaction
+changes no row: it works on main, and its row in published_runs names where that is then.
 """
 
 from __future__ import annotations
@@ -12,98 +10,130 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from dbt_exactly_once.engine import Engine, ExactlyOnceError
+from dbt_exactly_once.engine import Engine, ExactlyOnceError, literal
+from dbt_exactly_once.publication import HISTORY, RECORD, Publication, Publications, mains_of
 
 if TYPE_CHECKING:
     from dbt_exactly_once.transaction import Table, Transactions
 
-NOTE = "exactly-once.upkeep"
-# a branch like that of a run: the next run drops it where it was left
-UPKEEP_BRANCH = "run_upkeep"
-HISTORY = "document_history"
+# of a table, before a partition border
+REMOVAL = "delete from {} where expires_at < timestamp '{}'"
 
 
 class Upkeep:
     """The work of `maintain`, `rebuild_history` and the removal of expired history."""
 
-    def __init__(self, transactions: Transactions, engine: Engine) -> None:
+    def __init__(
+        self,
+        transactions: Transactions,
+        publications: Publications,
+        engine: Engine,
+        lock_id: str,
+        last: dict[str, Any],
+    ) -> None:
+        """lock_id: the command that holds the lock; last: the last row of published_runs."""
         self._transactions = transactions
+        self._publications = publications
         self._engine = engine
+        self._lock_id = lock_id
+        self._last = last
+        self._started = datetime.now(timezone.utc)
 
-    def change(self, table: Table, published: str, statement: str) -> None:
-        """Change a ledger so that the next run knows it was meant.
+    # ---------------------------------------------------------------- publish
 
-        published: the snapshot that the last run's record names for it; statement: SQL with {} in
-        place of the table.
+    def _publish(
+        self,
+        kind: str,
+        changes: Mapping[str, str],
+        before: Mapping[str, str] | None = None,
+    ) -> None:
+        """Change ledgers on a branch and publish them.
+
+        changes: SQL for each ledger, with {} in place of the table; before: where main of each
+        ledger was, where the change has been made there already.
         """
-        before = self._main(table)
-        self._engine.drop_branch(table.relation, UPKEEP_BRANCH)
-        self._engine.rows(f"alter table {table.relation} create branch {UPKEEP_BRANCH}")
-        self._engine.rows(statement.format(f"{table.relation}.branch_{UPKEEP_BRANCH}"))
-        after = self._engine.refs([table.relation])[table.relation][UPKEEP_BRANCH]
-        self._note(table, published, before, after)
-        self._engine.fast_forward(table.relation, UPKEEP_BRANCH)
-
-    def _main(self, table: Table) -> str:
-        return self._engine.refs([table.relation])[table.relation]["main"]
-
-    def _note(self, table: Table, published: str, *mains: str) -> None:
-        """Say at which snapshots main may be since that one was published."""
-        self._engine.rows(
-            f"alter table {table.relation} set tblproperties "
-            f"('{NOTE}' = '{published}:{','.join(mains)}')"
+        mains = self._mains()
+        publication = Publication(
+            run_id=f"{self._lock_id}-{kind}", lock_id=self._lock_id, starts=mains
         )
+        branch = publication.branch
+        for name, statement in changes.items():
+            relation = self._transactions.ledger(name).relation
+            self._engine.rows(f"alter table {relation} create branch {branch}")
+            self._engine.rows(statement.replace("{}", f"{relation}.branch_{branch}"))
+        refs = self._publications.refs()
+        publishes = {name: refs[name].get(branch, main) for name, main in mains.items()}
+        publishes.pop(RECORD)
+        self._record(kind, publication, before or mains, publishes)
+        self._publications.publish(publication)
 
-    def explains(self, table: Table, published: str, main: str | None) -> bool:
-        """Whether upkeep has brought a ledger from its published snapshot to main."""
-        noted_for, _, noted = (
-            (self._engine.properties(table.relation) or {}).get(NOTE, "").partition(":")
-        )
-        accepted = {published, *(noted.split(",") if noted_for == published else ())}
-        snapshots = {
-            row[0]: (row[1], row[2])
-            for row in self._engine.rows(
-                "select cast(snapshot_id as string), cast(parent_id as string), operation "
-                f"from {table.relation}.snapshots"
-            )
+    def _record(
+        self,
+        kind: str,
+        publication: Publication,
+        starts: Mapping[str, str],
+        publishes: Mapping[str, str],
+    ) -> None:
+        """Write the row of an upkeep: what is not its own is that of the row before it."""
+        number = self._last["publication_number"] + 1
+        changed = {
+            "run_id": literal(publication.run_id),
+            "kind": literal(kind),
+            "publication_number": str(number),
+            "started_at": f"timestamp '{_text(self._started)}'",
+            "published_at": "current_timestamp()",
+            **dict.fromkeys(("taken", "decided", "waiting", "unrouted", "rejected"), "0"),
+            "decided_by_trigger": "filter(decided_by_trigger, one -> false)",
+            "ledger_starts": _map(starts),
+            "ledger_publishes": _map(publishes),
         }
-        while main not in accepted:
-            parent, operation = snapshots.get(str(main), (None, None))
-            if operation != "replace":
-                return False
-            main = parent
-        return True
+        record = self._transactions.ledger(RECORD)
+        names = [name for name, _, _ in record.columns]
+        self._engine.rows(f"alter table {record.relation} create branch {publication.branch}")
+        self._engine.rows(
+            f"insert into {record.relation}.branch_{publication.branch} ({', '.join(names)}) "
+            f"select {', '.join(changed.get(name, name) for name in names)} "
+            f"from {record.relation} where publication_number = {number - 1}"
+        )
+        self._last = {
+            **self._last,
+            "run_id": publication.run_id,
+            "publication_number": number,
+            "ledger_starts": dict(starts),
+            "ledger_publishes": dict(publishes),
+        }
 
-    def remove_expired(self, published: str, bound: str) -> int:
-        """Remove the entries of history that expired before a partition border; returns how many.
+    def _mains(self) -> dict[str, str]:
+        return {name: str(main) for name, main in mains_of(self._publications.refs()).items()}
 
-        The trigger states that the run has published say so already: a kill in between leaves
-        entries that are known as removed, never the other way round.
+    # ---------------------------------------------------------------- history
+
+    def remove_expired(self) -> str:
+        """Remove what the last published run has let expire; returns what it did.
+
+        A run does so itself: there is something left where it was added behind a run.
         """
-        history = self._transactions.ledger(HISTORY)
-        condition = f"expires_at < timestamp '{bound}'"
-        counted = f"select count(*) from {history.relation} where {condition}"
-        removed = int(self._engine.rows(counted)[0][0])
+        bound = self._last["history_removed_before"]
+        history = self._transactions.ledger(HISTORY).relation
+        removed = count_expired(self._engine, history, bound)
         if removed:
-            self.change(history, published, f"delete from {{}} where {condition}")
-        return removed
+            self._publish("removal", {HISTORY: REMOVAL.format("{}", bound)})
+        return f"{removed} history entries removed that expired before {bound}"
 
-    # ---------------------------------------------------------------- rebuild
-
-    def rebuild_history(self, published: Mapping[str, Any], entries: str) -> str:
+    def rebuild_history(self, entries: str) -> str:
         """Make document_history anew from a query of the other ledgers; returns what it did.
 
-        published: the record of the last published run. Entries that expired before the bound up
-        to which that run had history removed are left out.
+        Entries that expired before the bound up to which the last run had history removed are left
+        out.
         """
         history = self._transactions.ledger(HISTORY)
         columns = ", ".join(name for name, _, _ in history.columns)
-        self.change(
-            history,
-            str(published["ledger_publishes"][HISTORY]),
+        bound = self._last["history_removed_before"]
+        rebuilt = (
             f"insert overwrite {{}} select {columns} from ({entries}) "
-            f"where expires_at >= timestamp '{published['history_removed_before']}'",
+            f"where expires_at >= timestamp '{bound}'"
         )
+        self._publish("rebuilding", {HISTORY: rebuilt})
         kept, documents, since = self._engine.rows(
             "select count(*), count(distinct trigger_name, delivery_id), "
             f"cast(min(started_at) as string) from {history.relation}"
@@ -111,24 +141,25 @@ class Upkeep:
         reach = f"since {since} (UTC, event time)" if since else "none is kept"
         return (
             f"document_history has {kept} entries of {documents} documents again, {reach}; "
-            f"those that expired before {published['history_removed_before']} stay removed"
+            f"those that expired before {bound} stay removed"
         )
 
     # ---------------------------------------------------------------- maintain
 
-    def maintain(self, published: Mapping[str, Any], variables: Mapping[str, Any]) -> list[str]:
+    def maintain(self, variables: Mapping[str, Any]) -> list[str]:
         """Compact, forget old snapshots, delete files that nothing names; returns what it freed.
 
         variables: keep_snapshots_hours, and keep_statuses_days, keep_journal_days and
         keep_landed_days, None to keep all.
         """
         self._check_retention(variables)
-        said = self._forget_old_rows(published, variables)
+        said = self._forget_old_rows(variables)
+        before = self._mains()
         for name, table in self._transactions.ledgers.items():
             said += self._compact(name, table)
-            # of the way from the published snapshot to this one nothing is kept
-            if name in published["ledger_publishes"]:
-                self._note(table, published["ledger_publishes"][name], self._main(table))
+        # the snapshots between the published ones and these are forgotten below
+        if any(main != before[name] for name, main in self._mains().items() if name != RECORD):
+            self._publish("compaction", {}, before)
         now = datetime.now(timezone.utc)
         kept = timedelta(hours=float(variables["keep_snapshots_hours"]))
         older_than = now - kept
@@ -147,14 +178,13 @@ class Upkeep:
                     f"exactly_once: variable {name} is {value!r}: use a number, 0 or more, or null"
                 )
 
-    def _forget_old_rows(
-        self, published: Mapping[str, Any], variables: Mapping[str, Any]
-    ) -> list[str]:
+    def _forget_old_rows(self, variables: Mapping[str, Any]) -> list[str]:
         """Whole days of statuses, journal entries and landed rows that nothing needs any more."""
-        event_time = published["event_time"]
+        event_time = self._last["event_time"]
         if event_time is None:
             return []
         said = []
+        statements = {}
         for name, column, days in (
             ("document_status", "received_at", variables["keep_statuses_days"]),
             ("journal_entries", "happened_at", variables["keep_journal_days"]),
@@ -175,12 +205,15 @@ class Upkeep:
             )
             if not forgotten:
                 continue
-            if name in self._transactions.ledgers:
-                main = str(published["ledger_publishes"][name])
-                self.change(table, main, f"delete from {{}} where {condition}")
-            else:
-                self._engine.rows(f"delete from {table.relation} where {condition}")
+            statements[name] = f"delete from {{}} where {condition}"
             said.append(f"{name}: {forgotten} rows from before {bound} forgotten")
+        changes = {n: sql for n, sql in statements.items() if n in self._transactions.ledgers}
+        if changes:
+            self._publish("retention", changes)
+        for name, statement in statements.items():
+            if name not in changes:
+                relation = self._transactions.landed[name].relation
+                self._engine.rows(statement.replace("{}", relation))
         return said
 
     def _undecided(self) -> str:
@@ -231,3 +264,15 @@ class Upkeep:
 
 def _text(time: datetime) -> str:
     return time.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f")
+
+
+def _map(pairs: Mapping[str, str]) -> str:
+    """A map of SQL."""
+    listed = ", ".join(f"{literal(key)}, {literal(value)}" for key, value in pairs.items())
+    return f"map({listed})"
+
+
+def count_expired(engine: Engine, history: str, bound: str) -> int:
+    """How many entries of history expired before a partition border."""
+    count = f"select count(*) from {history} where expires_at < timestamp '{bound}'"
+    return int(engine.rows(count)[0][0])

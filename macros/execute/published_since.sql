@@ -15,8 +15,8 @@
     {%- else -%}
         {%- set published = run_query(
             "select run_number, ledger_publishes['" ~ ledger ~ "'] from " ~ runs
-            ~ " where run_number = " ~ run_number
-            ~ " or run_number = (select max(run_number) from " ~ runs ~ ") order by run_number"
+            ~ " where kind = 'run' and (run_number = " ~ run_number
+            ~ " or run_number = (select max(run_number) from " ~ runs ~ ")) order by run_number"
         ).rows -%}
         {%- if published | length == 0 or published[0][0] | int != run_number | int -%}
             {%- do exceptions.raise_compiler_error(

@@ -8,6 +8,7 @@
     {%- endif -%}
     {%- set published = run_query(
         'select max_by(run_id, run_number) from ' ~ last_published('published_runs')
+        ~ " where kind = 'run'"
     ).rows[0][0] -%}
     {%- if published is none -%}
         {%- do exceptions.raise_compiler_error(

@@ -13,7 +13,12 @@
 -- depends_on: {{ ref('trigger_states') }}
 -- depends_on: {{ ref('journal_entries') }}
 -- depends_on: {{ ref('rejected_deliveries') }}
-{%- set run = adapter.exactly_once.run if execute else none %}
+{%- set is_run = execute and model.resource_type != 'unit_test' -%}
+{%- set run = adapter.exactly_once.run if is_run else none -%}
+{%- if run -%}
+    {#- behind the tests, and before its snapshots are noted -#}
+    {%- do adapter.exactly_once.remove_expired() -%}
+{%- endif %}
 with
 
 taken as (
@@ -62,6 +67,8 @@ final as (
 
     select
         '{{ invocation_id }}' as run_id,
+        'run' as kind,
+        {{ run.publication_number if run else 0 }} as publication_number,
         {{ run.number if run else 0 }} as run_number,
         {{ run_clock() }} as started_at,
         current_timestamp() as published_at,

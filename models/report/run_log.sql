@@ -4,6 +4,7 @@ with
 runs as (
 
     select * from {{ ref('published_runs') }}
+    where kind = 'run'
 
 ),
 

@@ -1,11 +1,33 @@
+-- Runs are numbered among themselves, and all publications are: an upkeep is one and no run.
+with
+
+numbered as (
+
+    select
+        'run' as what,
+        run_id,
+        run_number as number
+    from {{ ref('published_runs') }}
+    where kind = 'run'
+    union all
+    select
+        'publication' as what,
+        run_id,
+        publication_number as number
+    from {{ ref('published_runs') }}
+
+)
+
 select
-    count(*) as runs,
-    count(distinct run_number) as numbers,
-    min(run_number) as first_number,
-    max(run_number) as last_number
-from {{ ref('published_runs') }}
+    what,
+    count(*) as rows_found,
+    count(distinct number) as numbers,
+    min(number) as first_number,
+    max(number) as last_number
+from numbered
+group by what
 having
-    count(*) != count(distinct run_number)
+    count(*) != count(distinct number)
     or count(*) != count(distinct run_id)
-    or min(run_number) != 1
-    or max(run_number) != count(*)
+    or min(number) != 1
+    or max(number) != count(*)

@@ -174,6 +174,10 @@ class DbtRuns:
             self._manifest.build_flat_graph()
         return self._manifest
 
+    def graph(self) -> dict[str, Any]:
+        """The project as macros see it."""
+        return self._parsed().flat_graph
+
     def _named_anew(self) -> Manifest:
         """What dbt has parsed for another test, with this one's names.
 

@@ -565,6 +565,10 @@ VIOLATIONS: dict[str, dict[str, tuple[str, Change]]] = {
         "two of one number": ("published_runs", with_values("true", run_number="1")),
         "a number is missing": ("published_runs", without("run_number = 1")),
         "published twice": ("published_runs", with_more("run_number = 2", run_number="3")),
+        "two publications of one number": (
+            "published_runs",
+            with_values("true", publication_number="1"),
+        ),
     },
 }
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,10 @@ from typing import Any
 import pytest
 from dbt_runs import LEDGERS, PROJECT_FOLDER, DbtRuns, failures
 from pyspark.sql import SparkSession
+
+from dbt_exactly_once.engine import ExactlyOnceError, SessionEngine, SparkEngine, SqlEngine
+from dbt_exactly_once.shared_session import LOCK
+from dbt_exactly_once.transaction import Transactions
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=timezone.utc)
 HISTORY = (
@@ -298,3 +303,150 @@ def test_a_run_ends_with_upkeep_every_so_often(runs: DbtRuns) -> None:
         "select rule_id from {schema}.document_status "
         "where delivery_id = 'copy' and trigger_name = 'records'"
     ) == [("R09",)]
+
+
+class Failing:
+    """Makes chosen changes of tables fail, as a locked catalog does."""
+
+    def __init__(
+        self,
+        patch: pytest.MonkeyPatch,
+        fails: Callable[[str], bool],
+        engine: type[SqlEngine] = SqlEngine,
+    ) -> None:
+        """fails: whether a change fails, asked of each in the order in which they are made."""
+        rows, fast_forward = engine.rows, SessionEngine.fast_forward
+        self.changes: list[str] = []
+
+        def change(what: str) -> None:
+            self.changes.append(what)
+            if fails(what):
+                raise RuntimeError("[SQLITE_BUSY] The database file is locked")
+
+        def failing_rows(engine: SqlEngine, sql: str) -> list[tuple[Any, ...]]:
+            if sql.startswith(("alter", "call", "delete", "insert")) and LOCK not in sql:
+                change(sql)
+            return rows(engine, sql)
+
+        def failing_fast_forward(engine: SessionEngine, relation: str, branch: str) -> None:
+            change(f"fast_forward {relation}")
+            fast_forward(engine, relation, branch)
+
+        patch.setattr(engine, "rows", failing_rows)
+        patch.setattr(SessionEngine, "fast_forward", failing_fast_forward)
+
+
+def test_upkeep_first_finishes_what_was_published(
+    told: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """18.1: A run publishes its record, and the publication of the next ledger fails. The upkeep
+    that follows the run finishes the publication before it compacts anything; where it cannot,
+    it does nothing, and the next run finishes it.
+    """
+    run = ("run", "--select", "tag:transaction")
+    kinds = "select kind from {schema}.published_runs order by publication_number"
+
+    for number, finishing_fails in ((1, True), (2, False)):
+        before = told.rows(kinds)
+        published: list[str] = []
+
+        def fails(change: str) -> bool:
+            if change.startswith("fast_forward"):
+                published.append(change)  # noqa: B023
+            again = "set_current_snapshot" in change and finishing_fails  # noqa: B023
+            return again or (len(published) == 2 and change is published[1])  # noqa: B023
+
+        told.land("deliveries", [delivery(f"cut short {number}", 90 + number)])
+        with monkeypatch.context() as patch:
+            failing = Failing(patch, fails)
+            result = told.dbt(*run, clock=at(95), variables={"maintain_every_runs": 1})
+        assert not result.success
+        assert "[SQLITE_BUSY]" in "\n".join(failures(result))
+        assert published[0].endswith("published_runs")
+        was_compacted = any("rewrite_data_files" in change for change in failing.changes)
+        assert was_compacted != finishing_fails
+        if finishing_fails:
+            assert told.rows(kinds) == [*before, ("run",)]
+
+        told.land("deliveries", [delivery(f"copy {number}", 93, uuid=f"cut short {number}")])
+        told.decide(clock=at(95), variables={"maintain_every_runs": 0})
+        assert told.rows(
+            "select delivery_id, rule_id from {schema}.document_status "
+            f"where delivery_id like '% {number}' and trigger_name = 'records' order by 1"
+        ) == [(f"copy {number}", "R09"), (f"cut short {number}", "R07")]
+
+
+def test_a_rebuild_that_fails_anywhere_leaves_the_refusal_or_the_whole_history(
+    told: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """18.2: History was emptied, and rebuild_history fails at each change of a table that it makes
+    in turn. Whatever comes next is refused as before, or finds the whole history.
+    """
+    before = told.rows(HISTORY)
+    asked: list[tuple[Any, ...]] = []
+    rebuild = Transactions.rebuild_history
+
+    def listen(transactions: Transactions, *arguments: Any) -> str:
+        asked.append(arguments)
+        return rebuild(transactions, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Transactions, "rebuild_history", listen)
+        told.run("run-operation", operation="rebuild_history")
+    ((graph, _, run_timeout, entries),) = asked
+    transactions = Transactions(SparkEngine(told.spark))
+    refused = whole = 0
+    for number in range(1, 20):
+        lose(told, "emptied")
+        with monkeypatch.context() as patch:
+            failing = Failing(patch, lambda _: len(failing.changes) == number, SparkEngine)  # noqa: B023
+            try:
+                transactions.rebuild_history(graph, f"rebuild-{number}", run_timeout, entries)
+            except RuntimeError as error:
+                assert "SQLITE_BUSY" in str(error)  # noqa: PT017
+            else:
+                break
+        try:
+            # begins as a run does, and changes nothing
+            transactions.remove_expired_history(graph, f"next-{number}", run_timeout)
+        except ExactlyOnceError as error:
+            assert "document_history is not as run" in str(error)  # noqa: PT017
+            assert "`dbt run-operation rebuild_history`" in str(error)  # noqa: PT017
+            refused += 1
+        else:
+            assert told.rows(HISTORY) == before, failing.changes
+            whole += 1
+    assert told.rows(HISTORY) == before
+    # create a branch, write history, write its record; then the record is published
+    assert refused >= 4
+    assert whole >= 2
+
+
+def test_a_ledger_that_a_later_version_adds_is_made_and_a_lost_one_is_refused(
+    told: DbtRuns,
+) -> None:
+    """18.23: A ledger that no publication has named was added by a later version of the project."""
+    graph = dict(told.graph())
+    graph["nodes"] = {
+        **graph["nodes"],
+        "model.exactly_once.later_ledger": {
+            **graph["nodes"]["model.exactly_once.rejected_deliveries"],
+            "name": "later_ledger",
+            "alias": "later_ledger",
+        },
+    }
+    table = f"{told.schema}.document_status"
+    ((kept,),) = told.rows(
+        "select max_by(file, timestamp) from {schema}.document_status.metadata_log_entries"
+    )
+    transactions = Transactions(SparkEngine(told.spark))
+    transactions.remove_expired_history(graph, "later-1", 60)
+    assert told.rows("select count(*) from {schema}.later_ledger") == [(0,)]
+
+    told.spark.sql(f"drop table {told.schema}.later_ledger")
+    told.spark.sql(f"drop table {table}")
+    try:
+        with pytest.raises(ExactlyOnceError, match="ledger document_status is missing"):
+            transactions.remove_expired_history(graph, "later-2", 60)
+    finally:
+        told.spark.sql(f"call lake.system.register_table('{table}', '{kept}')")
