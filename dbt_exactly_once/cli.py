@@ -140,6 +140,14 @@ def _parser() -> argparse.ArgumentParser:
         help="a session for each connection: for BI tools and people, not for dbt",
     )
     server.add_argument(
+    migrate = commands.add_parser(
+        "migrate",
+        parents=[common],
+        help="bring a lake that an earlier version has made to this one",
+        description=_migrate.__doc__,
+    )
+    migrate.set_defaults(run=_migrate)
+
         "--without-authentication",
         action="store_true",
         help="listen beyond this machine though nobody has to say who they are",
@@ -211,6 +219,7 @@ def _chosen_broker(options: argparse.Namespace) -> type[Broker] | None:
 def _land_from_broker(
     kind: type[Broker], options: argparse.Namespace, land_file: Callable[[Path], object]
 ) -> int:
+    from dbt_exactly_once.lake_version import check_lake
     from dbt_exactly_once.brokers import land_from_broker
     from dbt_exactly_once.process import stopped_by_signals
 
@@ -228,6 +237,7 @@ def _land_from_broker(
             stop,
             most=options.batch,
             seconds=options.every,
+    check_lake(spark, credentials.schema)
             until_empty=options.until_empty,
         )
     say(f"{taken} deliveries taken")
@@ -278,6 +288,7 @@ def _worker(options: argparse.Namespace) -> int:
         find_project,
         open_session,
         quiet_start,
+    from dbt_exactly_once.lake_version import check_lake
         read_credentials,
     )
     from dbt_exactly_once.worker import Worker, choose_services, stopped_by_signals
@@ -293,6 +304,7 @@ def _worker(options: argparse.Namespace) -> int:
     with quiet_start(project):
         spark = open_session(credentials)
     engine = SparkEngine(spark)
+    check_lake(spark, credentials.schema)
     if not engine.rows(f"show views in {credentials.schema} like 'dispatched_documents'"):
         raise ExactlyOnceError(
             f"no run has said yet what is to be done: {credentials.schema}.dispatched_documents "
@@ -314,6 +326,7 @@ def _worker(options: argparse.Namespace) -> int:
         worker.run(once=options.once)
     say(", ".join(f"{number} {event}" for event, number in worker.counts.items()))
     return 0
+    from dbt_exactly_once.lake_version import check_lake
 
 
 def _move_catalog(options: argparse.Namespace) -> int:
@@ -332,6 +345,7 @@ def _thrift_server(options: argparse.Namespace) -> int:
     """Serve the lake of a session target over Thrift, to one dbt project or to readers."""
     from dbt_exactly_once.session import find_project, read_credentials
     from dbt_exactly_once.thrift_server import serve
+    check_lake(spark, credentials.schema)
 
     project = find_project(options.project_dir)
     credentials = read_credentials(project, options.profiles_dir, options.target)
@@ -356,3 +370,29 @@ def _demo(options: argparse.Namespace) -> int:
 
 if __name__ == "__main__":
     sys.exit(main())
+def _migrate(options: argparse.Namespace) -> int:
+    """Add to the lake's tables what this version of the package needs, and note the version."""
+    from uuid import uuid4
+
+    from dbt_exactly_once.engine import SparkEngine
+    from dbt_exactly_once.session import (
+        find_project,
+        open_session,
+        parse_graph,
+        quiet_start,
+        read_credentials,
+    )
+    from dbt_exactly_once.transaction import Transactions
+
+    project = find_project(options.project_dir)
+    credentials = read_credentials(project, options.profiles_dir, options.target)
+    graph = parse_graph(project, options.profiles_dir, options.target)
+    with quiet_start(project):
+        spark = open_session(credentials)
+    transactions = Transactions(SparkEngine(spark))
+    run_timeout = float(project.variables["run_timeout"])
+    for line in transactions.migrate(graph, str(uuid4()), run_timeout):
+        print(line)
+    return 0
+
+

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt_exactly_once.engine import ExactlyOnceError, literal
+from dbt_exactly_once.lake_version import check_columns
 from dbt_exactly_once.landed_tables import (
     MOVED,
     REJECTED,
@@ -94,6 +95,8 @@ def land(
         )
     for name, definition in ((relation, target), (rejected, tables[REJECTED])):
         spark.sql(create_table_sql(name, definition.columns, definition.partitioned_by))
+        present = spark.table(name).columns
+        check_columns(name, [column for column in definition.types if column not in present])
 
     landed_at = datetime.now(timezone.utc)
     with tempfile.TemporaryDirectory(prefix="exactly-once-landing-") as folder:

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dbt_exactly_once.engine import Engine, ExactlyOnceError
+from dbt_exactly_once.lake_version import RECORD
 
 if TYPE_CHECKING:
     from dbt_exactly_once.transaction import Table, Transactions
 
-RECORD = "published_runs"
 HISTORY = "document_history"
 BRANCH_PREFIX = "run_"
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from dbt_exactly_once.engine import ExactlyOnceError
 from dbt_exactly_once.hooks import load_hooks, register_hooks
+from dbt_exactly_once.lake_version import check_lake
 from dbt_exactly_once.process import stopped_by_signals
 from dbt_exactly_once.session import Project, open_session, quiet_start
 from dbt_exactly_once.shared_session import HOOKS_SETTING, SHARING_SETTING
@@ -48,6 +49,7 @@ def serve(
     with stopped_by_signals() as told_to_stop:
         with quiet_start(project):
             spark = _with_jars_on_class_path(credentials)
+            check_lake(spark, credentials.schema)
             if hooks is not None:
                 register_hooks(hooks, spark)
                 spark.conf.set(HOOKS_SETTING, hooks.content)

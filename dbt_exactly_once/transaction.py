@@ -37,12 +37,21 @@ from dbt_exactly_once.engine import (
 from dbt_exactly_once.executions import Executions, patiently
 from dbt_exactly_once.filters import filter_sql
 from dbt_exactly_once.hooks import being_asked, load_hooks
+from dbt_exactly_once.lake_version import (
+    LAKE_VERSION,
+    RECORD,
+    VERSION_PROPERTY,
+    check_columns,
+    check_version,
+    lacking_columns,
+    version_of,
+)
 from dbt_exactly_once.landed_again import LandedAgain, land_again
 from dbt_exactly_once.landed_tables import MOVED
+from dbt_exactly_once.migration import MIGRATION, LedgerMigration, bring_up
 from dbt_exactly_once.process import ProcessIdentity
 from dbt_exactly_once.publication import (
     HISTORY,
-    RECORD,
     Publication,
     Publications,
     mains_of,
@@ -72,6 +81,8 @@ class Table:
     partitioned_by: str = ""
     sorted_by: str = ""
     wap: bool = False
+    # of the lake, on the table that carries it
+    version: int | None = None
 
     @property
     def relation(self) -> str:
@@ -89,12 +100,19 @@ class Table:
         }
         if self.wap:
             properties["write.wap.enabled"] = "true"
+        if self.version is not None:
+            properties[VERSION_PROPERTY] = str(self.version)
         listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
         partitioned = f"\npartitioned by ({self.partitioned_by})" if self.partitioned_by else ""
         return (
             f"create table if not exists {self.relation} (\n    {columns}\n) using iceberg"
             f"{partitioned}\ntblproperties ({listed})"
         )
+
+    def no_rows(self, target: str) -> str:
+        """What makes a snapshot and changes no row; target: the table or a branch of it."""
+        names = ", ".join(column for column, _, _ in self.columns)
+        return f"insert into {target} ({names}) select {names} from {self.relation} where false"
 
 
 @dataclass(kw_only=True)
@@ -254,6 +272,7 @@ class Transactions:
                 node["config"].get("partitioned_by") or "",
                 node["config"].get("sorted_by") or "",
                 wap=True,
+                version=LAKE_VERSION if node["name"] == RECORD else None,
             )
             for node in ledgers
         }
@@ -285,16 +304,20 @@ class Transactions:
         self._engine.set(RUN_ID_PROPERTY, run_id)
         self._engine.reset(BRANCH_SETTING)
 
-    def ensure_tables(self, may_be_missing: str | None = None) -> None:
-        """Make the landed tables and the ledgers that do not exist yet, empty."""
-        for schema in sorted({t.schema for t in (*self._ledgers.values(), *self._landed.values())}):
-            self._engine.rows(f"create namespace if not exists {schema}")
+    def ensure_tables(self, may_be_missing: str | None = None, migrates: bool = False) -> None:
+        """Make the landed tables and the ledgers that do not exist yet, empty.
+
+        Refuses a lake of another version, unless it is being migrated.
+        """
+        self._make_schemas()
         existing = self._existing(self._schema)
         if RECORD + MOVED in existing:
             raise ExactlyOnceError(
                 f"exactly_once: the tables of {self._schema} have moved to another catalog: use "
                 "the target that leads to it"
             )
+        if not migrates:
+            self._check_version(existing)
         missing = [name for name, table in self._ledgers.items() if table.name not in existing]
         if missing and len(missing) < len(self._ledgers):
             self._refuse_lost_ledgers([n for n in missing if n != may_be_missing], existing)
@@ -307,15 +330,35 @@ class Transactions:
                     f"locally ordered by {table.sorted_by}"
                 )
             # a table without a snapshot has no main that a branch could start from
-            names = ", ".join(column for column, _, _ in table.columns)
-            self._engine.rows(
-                f"insert into {table.relation} select {names} from {table.relation} where false"
-            )
+            self._engine.rows(table.no_rows(table.relation))
         for schema in sorted({table.schema for table in self._landed.values()}):
             there = self._existing(schema)
             for table in self._landed.values():
                 if table.schema == schema and table.name not in there:
                     self._engine.rows(table.ddl())
+
+    def _make_schemas(self) -> None:
+        for schema in sorted({t.schema for t in (*self._ledgers.values(), *self._landed.values())}):
+            self._engine.rows(f"create namespace if not exists {schema}")
+
+    def _check_version(self, existing: set[str]) -> None:
+        """Refuse a lake of another version; where no ledger says which, by its columns."""
+        check_version(self._engine, self._ledgers[RECORD].relation)
+        if self._ledgers[RECORD].name not in existing:
+            for table in self._existing_tables():
+                lacking = lacking_columns(self._engine, table.relation, table.columns)
+                check_columns(table.relation, [name for name, _, _ in lacking])
+
+    def check_lake(self, graph: Mapping[str, Any]) -> None:
+        """Refuse a lake of another version than this package's, for a command that only reads."""
+        self.describe(graph)
+        check_version(self._engine, self._ledgers[RECORD].relation)
+
+    def _existing_tables(self) -> list[Table]:
+        """The ledgers and the landed tables that exist."""
+        tables = [*self._ledgers.values(), *self._landed.values()]
+        existing = {schema: self._existing(schema) for schema in {table.schema for table in tables}}
+        return [table for table in tables if table.name in existing[table.schema]]
 
     def _refuse_lost_ledgers(self, missing: Sequence[str], existing: set[str]) -> None:
         """Refuse where a ledger that was published is gone; one that a later version adds is not.
@@ -807,6 +850,27 @@ class Transactions:
             for node in tables:
                 self._engine.rows(f"drop table if exists {node['schema']}.{node['alias']} purge")
             return [node["alias"] for node in tables]
+
+    def migrate(self, graph: Mapping[str, Any], run_id: str, run_timeout: float) -> list[str]:
+        """Bring a lake of an earlier version to this one, under the lock; says what it did."""
+        with self._locked(graph, MIGRATION + run_id, run_timeout, checked=False):
+            version = version_of(self._engine, self._ledgers[RECORD].relation)
+            if version == LAKE_VERSION:
+                return [f"the lake is of version {version} already"]
+            self._make_schemas()
+            existing = self._existing_tables()
+            landed = [table for table in existing if not table.wap]
+            if version is None:
+                self._refuse_lost_ledgers([RECORD], self._existing(self._schema))
+                said = bring_up(self._engine, existing)
+                self.ensure_tables(migrates=True)
+            else:
+                said = bring_up(self._engine, landed)
+                there = {name: table for name, table in self._ledgers.items() if table in existing}
+                said += LedgerMigration(self._engine, there, version).change()
+                self.ensure_tables(migrates=True)
+                LedgerMigration(self._engine, self._ledgers, version).note()
+            return [*said, f"the lake is of version {LAKE_VERSION}"]
 
     def move(
         self,

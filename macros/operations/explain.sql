@@ -1,5 +1,6 @@
 {% macro explain(delivery_id=none, trigger_name=none, document_key=none) %}
     {%- if execute -%}
+        {%- do adapter.exactly_once.check_lake(graph) -%}
         {%- if delivery_id is none and document_key is none -%}
             {%- do exceptions.raise_compiler_error(
                 "exactly_once: explain needs --args '{delivery_id: ..., trigger_name: ...}' or "

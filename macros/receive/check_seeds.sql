@@ -8,6 +8,7 @@
         {%- set problems = [] -%}
         {%- if adapter.exactly_once.noted('seeds-found-right') != checks -%}
             {%- do check_seeds_are_filled(seeds) -%}
+            {%- do check_seed_columns(seeds) -%}
             {%- for row in run_query(violations).rows -%}
                 {%- do problems.append('seed ' ~ row[0] ~ ', ' ~ row[1] ~ ': ' ~ row[2]) -%}
             {%- endfor -%}

@@ -12,5 +12,7 @@
                 'preview_all_landed': var('preview_all_landed'),
             },
         ) -%}
+    {%- elif execute and flags.WHICH == 'test' -%}
+        {%- do adapter.exactly_once.check_lake(graph) -%}
     {%- endif -%}
 {% endmacro %}

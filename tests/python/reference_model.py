@@ -1161,7 +1161,9 @@ class Simulator:
         key = (arrival.trigger_name, facts.document_key)
         of_documents = [document.entry_for_copies() for document in self.open_documents.values()]
         open_entries = [
-            entry for entry in of_documents if entry and (entry.trigger_name, entry.document_key) == key
+            entry
+            for entry in of_documents
+            if entry and (entry.trigger_name, entry.document_key) == key
         ]
         stored = [entry for entry in self.history.get(key, []) if entry not in open_entries]
         return open_entries + [
@@ -1204,7 +1206,9 @@ class Simulator:
         self.arrivals[identity] = arrival
         self._decided_in[identity] = self._number
         self.lines[arrival.landed_id, arrival.trigger_name] = arrival.delivery_id
-        has_entries = decision.status == "NEW" and facts.uses_history and facts.condition is not None
+        has_entries = (
+            decision.status == "NEW" and facts.uses_history and facts.condition is not None
+        )
         if has_entries and decision.service is None:
             entry = self._processing_entry(arrival, facts, run)
             self._add_to_history(entry)
@@ -1219,8 +1223,7 @@ class Simulator:
             )
 
     def _processing_entry(self, arrival: Arrival, facts: _Facts, run: _Run) -> HistoryEntry:
-        """Rule 7: without a service it starts at r, or at event time's now for one that had waited.
-        """
+        """Rule 7: without a service it starts at r, at event time's now where it had waited."""
         started_at = arrival.received_at
         if arrival.waited and run.event_time_now:
             started_at = max(started_at, run.event_time_now)

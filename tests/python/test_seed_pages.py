@@ -118,9 +118,7 @@ class Day:
 
 
 @pytest.fixture(scope="module")
-def day(
-    spark: SparkSession, profiles_dir: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Day:
+def day(spark: SparkSession, profiles_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Day:
     runs = DbtRuns(spark, profiles_dir, tmp_path_factory.mktemp("day"))
     runs.add_udfs("answer_in_document")
     runs.seed("triggers", TRIGGERS)

@@ -86,6 +86,15 @@ def test_a_seed_that_is_empty_or_not_its_csv_is_refused(runs: DbtRuns) -> None:
     assert "seed triggers is empty: fill seeds/triggers.csv" in told
 
 
+def test_a_column_that_a_later_version_has_added_is_named(runs: DbtRuns) -> None:
+    """19, seeds of 0.1.0: a triggers.csv without one of the columns is refused in one line."""
+    (runs.folder / "seeds" / "triggers.csv").write_text("trigger_name,api\norders,MSG\n")
+    runs.run("seed")
+    (told,) = failures(runs.dbt("run"))
+    assert "seeds/triggers.csv has no column enabled, acknowledgement_mode, " in told
+    assert "add it, a blank means the default, and run `dbt seed`" in told
+
+
 def test_seeds_that_were_right_are_looked_at_again_when_what_they_name_has_changed(
     runs: DbtRuns,
 ) -> None:

@@ -1,0 +1,76 @@
+"""The version of a lake: what its tables look like, so that no command uses one of another version.
+
+The table `published_runs` carries the version as a property. A lake whose `published_runs` has no
+such property was made by 0.1.0 and is of version 1. See migration.py for how it becomes another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from dbt_exactly_once.engine import Engine, ExactlyOnceError, SparkEngine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LAKE_VERSION = 2
+VERSION_PROPERTY = "exactly-once.lake-version"
+RECORD = "published_runs"
+
+
+def version_of(engine: Engine, record: str) -> int | None:
+    """The version of the lake with that `published_runs`; None where there is no such table.
+
+    Raises ExactlyOnceError where the lake is of a later version than this package.
+    """
+    properties = engine.properties(record)
+    if properties is None:
+        return None
+    version = int(properties.get(VERSION_PROPERTY, 1))
+    if version > LAKE_VERSION:
+        raise ExactlyOnceError(
+            f"exactly_once: the lake of {record} is of version {version}, this package knows "
+            f"version {LAKE_VERSION}: upgrade the package"
+        )
+    return version
+
+
+def check_version(engine: Engine, record: str) -> None:
+    """Refuse a lake of another version than this package's."""
+    version = version_of(engine, record)
+    if version is not None and version < LAKE_VERSION:
+        raise ExactlyOnceError(
+            f"exactly_once: the lake of {record} is of version {version}, this package needs "
+            f"version {LAKE_VERSION}: run `exactly-once migrate`"
+        )
+
+
+def check_lake(spark: SparkSession, schema: str) -> None:
+    """The same for a command outside of dbt; a lake in which no run has been is of no version."""
+    record = f"{schema}.{RECORD}"
+    if spark.catalog.tableExists(record):
+        check_version(SparkEngine(spark), record)
+
+
+def check_columns(relation: str, lacking: Iterable[str]) -> None:
+    """Refuse a table that lacks columns, where no `published_runs` tells the lake's version."""
+    names = ", ".join(lacking)
+    if names:
+        raise ExactlyOnceError(
+            f"exactly_once: {relation} lacks the column {names}, since an earlier version has made "
+            "it: run `exactly-once migrate`"
+        )
+
+
+def lacking_columns(
+    engine: Engine, relation: str, columns: Iterable[tuple[str, str, str]]
+) -> list[tuple[str, str, str]]:
+    """Of columns (name, type, description) those that a table does not have."""
+    present = set()
+    for name, *_ in engine.rows(f"describe table {relation}"):
+        # the partitioning follows
+        if not name or name.startswith("#"):
+            break
+        present.add(name)
+    return [column for column in columns if column[0] not in present]

@@ -1,0 +1,167 @@
+"""Bringing a lake that an earlier version of the package has made to this one's version.
+
+The columns that tables lack follow from the project's yml; what else a version changes is a step.
+All of it may be repeated, and the version is noted last: a migration that was cut off is finished
+by starting it again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbt_exactly_once.engine import Engine, ExactlyOnceError, literal
+from dbt_exactly_once.executions import patiently
+from dbt_exactly_once.lake_version import LAKE_VERSION, RECORD, VERSION_PROPERTY, lacking_columns
+
+if TYPE_CHECKING:
+    from dbt_exactly_once.transaction import Table
+
+# the snapshots of a migration have this before their id, as those of a run have the run's
+MIGRATION = "migrate-"
+# how version 1 has noted the snapshots that upkeep has made since a run: "published:main,main"
+UPKEEP_NOTE = "exactly-once.upkeep"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A change of a ledger's rows that a version needs; to repeat it changes nothing."""
+
+    version: int
+    ledger: str
+    # {} stands for the ledger
+    statement: str
+    purpose: str
+
+
+# in the order in which they are taken; lakes of an earlier version than a step's take it
+STEPS: tuple[Step, ...] = (
+    Step(
+        2,
+        RECORD,
+        "update {} set kind = 'run', publication_number = run_number where kind is null",
+        "every row so far is a run",
+    ),
+)
+
+
+def add_columns(engine: Engine, table: Table) -> list[str]:
+    """Add the columns that a table lacks, null in all its rows; returns their names."""
+    lacking = lacking_columns(engine, table.relation, table.columns)
+    if lacking:
+        listed = ", ".join(f"{name} {kind} comment {literal(text)}" for name, kind, text in lacking)
+        # workers append to landed tables at any time
+        patiently(engine.rows, f"alter table {table.relation} add columns ({listed})")
+    return [name for name, _, _ in lacking]
+
+
+def bring_up(engine: Engine, tables: Iterable[Table]) -> list[str]:
+    """Give tables the columns they lack and a snapshot that has them; says which.
+
+    A snapshot is read with the columns that its table had when it was made.
+    """
+    said = []
+    for table in tables:
+        said += [f"{table.name}: column {name} added" for name in add_columns(engine, table)]
+        engine.rows(table.no_rows(table.relation))
+    return said
+
+
+class LedgerMigration:
+    """The ledgers of a lake that has published runs, under its lock."""
+
+    def __init__(self, engine: Engine, ledgers: Mapping[str, Table], version: int) -> None:
+        """ledgers: those that exist."""
+        self._engine = engine
+        self._ledgers = ledgers
+        self._version = version
+        self._record = ledgers[RECORD].relation
+
+    def change(self) -> list[str]:
+        """Check that the ledgers are as they were published, and change them; says what it did."""
+        self._finish_publication()
+        said = bring_up(self._engine, self._ledgers.values())
+        for step in STEPS:
+            # a ledger that is missing is refused behind these
+            if step.version > self._version and step.ledger in self._ledgers:
+                relation = self._ledgers[step.ledger].relation
+                self._engine.rows(step.statement.format(relation))
+                said.append(f"{step.ledger}: {step.purpose}")
+        return said
+
+    def note(self) -> None:
+        """Let the last row of published_runs name the ledgers as they are; note the version."""
+        last = self._last()
+        if last is not None:
+            listed = ", ".join(
+                f"'{name}', '{main}'" for name, main in self._mains().items() if name != RECORD
+            )
+            self._engine.rows(
+                f"update {self._record} set ledger_publishes = map({listed}) "
+                f"where run_id = {literal(last['run_id'])}"
+            )
+        self._engine.rows(
+            f"alter table {self._record} "
+            f"set tblproperties ('{VERSION_PROPERTY}' = '{LAKE_VERSION}')"
+        )
+
+    def _last(self) -> dict[str, Any] | None:
+        """The last publication, by columns that version 1 has."""
+        found = self._engine.rows(
+            f"select run_id, to_json(ledger_starts), to_json(ledger_publishes) from {self._record} "
+            "order by run_number desc, published_at desc limit 1"
+        )
+        return (
+            {
+                "run_id": found[0][0],
+                "starts": json.loads(found[0][1]),
+                "publishes": json.loads(found[0][2]),
+            }
+            if found
+            else None
+        )
+
+    def _mains(self) -> dict[str, str]:
+        refs = self._engine.refs([table.relation for table in self._ledgers.values()])
+        return {name: refs[table.relation]["main"] for name, table in self._ledgers.items()}
+
+    def _finish_publication(self) -> None:
+        """Move the ledgers that a killed run has left behind; refuse what nobody has published."""
+        last, mains = self._last(), self._mains()
+        procedure = f"call {self._engine.catalog()}.system.set_current_snapshot("
+        for name, published in (last["publishes"] if last else {}).items():
+            if name not in mains:
+                continue
+            relation = f"{self._engine.catalog()}.{self._ledgers[name].relation}"
+            bring_back = f"{procedure}'{relation}', {published})"
+            if mains[name] == published:
+                continue
+            if mains[name] == last["starts"].get(name):
+                self._engine.rows(bring_back)
+            elif not self._comes_from(self._ledgers[name].relation, published, mains[name]):
+                raise ExactlyOnceError(
+                    f"exactly_once: {relation} is not as run {last['run_id']} published it: "
+                    f"somebody has changed or restored it. Bring it back with `{bring_back}` and "
+                    "start `exactly-once migrate` again"
+                )
+
+    def _comes_from(self, relation: str, published: str, main: str | None) -> bool:
+        """Whether only upkeep, or a migration that was cut off, lies between two snapshots."""
+        note = (self._engine.properties(relation) or {}).get(UPKEEP_NOTE, "")
+        noted_for, _, noted = note.partition(":")
+        accepted = {published, *(noted.split(",") if noted_for == published else ())}
+        snapshots = {
+            row[0]: row[1:]
+            for row in self._engine.rows(
+                "select cast(snapshot_id as string), cast(parent_id as string), operation, "
+                f"coalesce(summary['run-id'], '') from {relation}.snapshots"
+            )
+        }
+        while main not in accepted:
+            parent, operation, run_id = snapshots.get(str(main), (None, None, ""))
+            if operation != "replace" and not run_id.startswith(MIGRATION):
+                return False
+            main = parent
+        return True
