@@ -1,4 +1,6 @@
-"""Deliveries taken from a broker: landed first, acknowledged afterwards.
+"""Brokers: deliveries are taken from them, and error documents are sent to them.
+
+Deliveries are landed first and acknowledged afterwards.
 
 A lander that is killed in between leaves its deliveries unacknowledged; the broker delivers them
 again, with a higher count, and they land as second deliveries of the same documents. So nothing is
@@ -8,11 +10,12 @@ lost, and the project finds the copies.
 from __future__ import annotations
 
 import json
+import logging
 import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from time import monotonic
@@ -40,6 +43,25 @@ class Broker(Protocol):
 
     def keep_alive(self) -> None:
         """Look after the connection for a moment; called while nothing is received."""
+        ...
+
+
+class UndeliverableError(Exception):
+    """A broker that is there does not take a message for its address."""
+
+
+class Publisher(Protocol):
+    """A broker that messages are sent to."""
+
+    def send(self, address: str, message_id: str, body: bytes) -> None:
+        """Send a persistent message and wait until the broker has confirmed it.
+
+        Raises UndeliverableError where the broker has no queue for that address or refuses it.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the connection."""
         ...
 
 
@@ -141,6 +163,18 @@ def _kept_alive(broker: Broker) -> Iterator[None]:
         thread.join()
 
 
+def _import_pika(purpose: str) -> Any:
+    try:
+        import pika
+    except ImportError as error:
+        raise ExactlyOnceError(
+            f"pika is needed to {purpose} RabbitMQ: pip install 'exactly-once[rabbitmq]'"
+        ) from error
+    # it would log pages of what is told in a line
+    logging.getLogger("pika").setLevel(logging.CRITICAL)
+    return pika
+
+
 class RabbitMq:
     """A queue of RabbitMQ, over AMQP 0-9-1.
 
@@ -149,12 +183,7 @@ class RabbitMq:
     """
 
     def __init__(self, url: str, queue: str, most: int) -> None:
-        try:
-            import pika
-        except ImportError as error:
-            raise ExactlyOnceError(
-                "pika is needed to take from RabbitMQ: pip install 'exactly-once[rabbitmq]'"
-            ) from error
+        pika = _import_pika("take from")
         self._queue = queue
         # tags count within a connection
         self._session = uuid4().hex[:12]
@@ -276,3 +305,102 @@ class Amqp:
             self._connection.wait(lambda: False, timeout=PUMP_SECONDS)
         except Timeout:
             return
+
+
+JSON_TYPE = "application/json"
+# what the messages are, for those who take others from the same queue
+ERROR_TYPE = "error_document"
+# a broker that takes nothing for the moment, for want of memory or disk, says no more than that
+BLOCKED_SECONDS = 30
+
+
+def _not_reached(broker: str, url: str, error: BaseException) -> ExactlyOnceError:
+    return ExactlyOnceError(
+        f"{broker} at {url.rpartition('@')[2]} cannot be sent to: "
+        f"{type(error).__name__} {one_line(error)}"
+    )
+
+
+class RabbitMqPublisher:
+    """An exchange of RabbitMQ; the address is the routing key, a queue of the default exchange."""
+
+    def __init__(self, url: str, exchange: str = "") -> None:
+        pika = _import_pika("send to")
+        self._url, self._exchange = url, exchange
+        self._properties = pika.BasicProperties
+        errors = pika.exceptions
+        self._undeliverable = (errors.UnroutableError, errors.NackError, errors.ShortStringTooLong)
+        try:
+            parameters = pika.URLParameters(url)
+            if parameters.blocked_connection_timeout is None:
+                parameters.blocked_connection_timeout = BLOCKED_SECONDS
+            self._connection = pika.BlockingConnection(parameters)
+            self._channel = self._connection.channel()
+            self._channel.confirm_delivery()
+        except Exception as error:
+            raise _not_reached("RabbitMQ", url, error) from error
+
+    def send(self, address: str, message_id: str, body: bytes) -> None:
+        properties = self._properties(
+            delivery_mode=2, message_id=message_id, content_type=JSON_TYPE, type=ERROR_TYPE
+        )
+        try:
+            self._channel.basic_publish(self._exchange, address, body, properties, mandatory=True)
+        except self._undeliverable as error:
+            raise UndeliverableError(
+                f"RabbitMQ has no queue for it ({type(error).__name__})"
+            ) from error
+        except Exception as error:
+            raise _not_reached("RabbitMQ", self._url, error) from error
+
+    def close(self) -> None:
+        # what was confirmed is confirmed
+        with suppress(Exception):
+            self._connection.close()
+
+
+class AmqpPublisher:
+    """Addresses over AMQP 1.0, such as queues of ActiveMQ Artemis."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            from proton.utils import BlockingConnection
+        except ImportError as error:
+            raise ExactlyOnceError(
+                "python-qpid-proton is needed to send over AMQP 1.0: "
+                "pip install 'exactly-once[amqp]'"
+            ) from error
+        self._url = url
+        self._senders: dict[str, Any] = {}
+        try:
+            self._connection = BlockingConnection(url, timeout=30, heartbeat=30)
+        except Exception as error:
+            raise _not_reached("the broker", url, error) from error
+
+    def send(self, address: str, message_id: str, body: bytes) -> None:
+        from proton import Message
+        from proton.utils import LinkDetached, SendException
+
+        message = Message(
+            id=message_id,
+            durable=True,
+            subject=ERROR_TYPE,
+            content_type=JSON_TYPE,
+            body=body.decode("utf-8"),
+        )
+        try:
+            if address not in self._senders:
+                self._senders[address] = self._connection.create_sender(address)
+            # waits for the broker's word, and fails where that is not that it was accepted
+            self._senders[address].send(message)
+        except (LinkDetached, SendException) as error:
+            self._senders.pop(address, None)
+            raise UndeliverableError(
+                f"the broker refuses it ({type(error).__name__} {one_line(error)})"
+            ) from error
+        except Exception as error:
+            raise _not_reached("the broker", self._url, error) from error
+
+    def close(self) -> None:
+        with suppress(Exception):
+            self._connection.close()

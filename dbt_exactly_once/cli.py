@@ -12,7 +12,11 @@ from dbt_exactly_once.engine import ExactlyOnceError, one_line
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pyspark.sql import SparkSession
+
     from dbt_exactly_once.brokers import Broker
+    from dbt_exactly_once.error_sender import ErrorSender
+    from dbt_exactly_once.session import Project
 
 # what landing can fill: the tables of the source that people write to
 LANDING_TABLES = ("deliveries", "trigger_executions", "resubmissions", "trigger_commands")
@@ -113,7 +117,17 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="how often to look for work where there is none (default: %(default)s)",
     )
+    _add_error_brokers(worker, "send-errors-", "also send error documents")
     worker.set_defaults(run=_worker)
+
+    send_errors = commands.add_parser(
+        "send-errors",
+        parents=[common],
+        help="send error documents to where their publishers want them",
+        description=_send_errors.__doc__,
+    )
+    _add_error_brokers(send_errors, "", "send", required=True)
+    send_errors.set_defaults(run=_send_errors)
 
     move = commands.add_parser(
         "move-catalog",
@@ -125,6 +139,14 @@ def _parser() -> argparse.ArgumentParser:
         "--to", required=True, metavar="TARGET", help="the target whose catalog takes them"
     )
     move.set_defaults(run=_move_catalog)
+
+    migrate = commands.add_parser(
+        "migrate",
+        parents=[common],
+        help="bring a lake that an earlier version has made to this one",
+        description=_migrate.__doc__,
+    )
+    migrate.set_defaults(run=_migrate)
 
     server = commands.add_parser(
         "thrift-server",
@@ -140,14 +162,6 @@ def _parser() -> argparse.ArgumentParser:
         help="a session for each connection: for BI tools and people, not for dbt",
     )
     server.add_argument(
-    migrate = commands.add_parser(
-        "migrate",
-        parents=[common],
-        help="bring a lake that an earlier version has made to this one",
-        description=_migrate.__doc__,
-    )
-    migrate.set_defaults(run=_migrate)
-
         "--without-authentication",
         action="store_true",
         help="listen beyond this machine though nobody has to say who they are",
@@ -171,6 +185,32 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_error_brokers(
+    command: argparse.ArgumentParser, prefix: str, does: str, required: bool = False
+) -> None:
+    """The options that say through which broker error documents go."""
+    brokers = command.add_mutually_exclusive_group(required=required)
+    brokers.add_argument(
+        f"--{prefix}rabbitmq",
+        dest="errors_rabbitmq",
+        metavar="URL",
+        help=f"{does} through RabbitMQ, errors_to is the routing key",
+    )
+    brokers.add_argument(
+        f"--{prefix}amqp",
+        dest="errors_amqp",
+        metavar="URL",
+        help=f"{does} over AMQP 1.0, errors_to is the address",
+    )
+    command.add_argument(
+        f"--{prefix}exchange",
+        dest="errors_exchange",
+        default="",
+        metavar="NAME",
+        help="the exchange of RabbitMQ (default: the one whose routing keys are queues)",
+    )
+
+
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 on")
@@ -179,6 +219,7 @@ def _count(text: str) -> int:
 
 def _land(options: argparse.Namespace) -> int:
     """Append rows to a landed table, from files or a broker; what breaks the contract is kept."""
+    from dbt_exactly_once.lake_version import check_lake
     from dbt_exactly_once.land import land
     from dbt_exactly_once.landing_files import check_readable
     from dbt_exactly_once.session import (
@@ -196,6 +237,7 @@ def _land(options: argparse.Namespace) -> int:
     credentials = read_credentials(project, options.profiles_dir, options.target)
     with quiet_start(project):
         spark = open_session(credentials)
+    check_lake(spark, credentials.schema)
     if broker is None:
         print(land(spark, project, options.files, options.table))
         return 0
@@ -219,7 +261,6 @@ def _chosen_broker(options: argparse.Namespace) -> type[Broker] | None:
 def _land_from_broker(
     kind: type[Broker], options: argparse.Namespace, land_file: Callable[[Path], object]
 ) -> int:
-    from dbt_exactly_once.lake_version import check_lake
     from dbt_exactly_once.brokers import land_from_broker
     from dbt_exactly_once.process import stopped_by_signals
 
@@ -237,7 +278,6 @@ def _land_from_broker(
             stop,
             most=options.batch,
             seconds=options.every,
-    check_lake(spark, credentials.schema)
             until_empty=options.until_empty,
         )
     say(f"{taken} deliveries taken")
@@ -248,6 +288,7 @@ def _report(options: argparse.Namespace) -> int:
     """Write one HTML page from the report views: what was decided, what is in doubt, what waits."""
     from pathlib import Path
 
+    from dbt_exactly_once.lake_version import check_lake
     from dbt_exactly_once.report import ask_spark, make_page
     from dbt_exactly_once.session import (
         find_project,
@@ -263,6 +304,7 @@ def _report(options: argparse.Namespace) -> int:
     credentials = read_credentials(project, options.profiles_dir, options.target)
     with quiet_start(project):
         spark = open_session(credentials)
+    check_lake(spark, credentials.schema)
     page = make_page(ask_spark(spark, credentials.schema), credentials.schema)
     output.write_text(page, encoding="utf-8")
     print(f"{output} is written ({len(page.encode()) // 1024} kB)")
@@ -284,11 +326,11 @@ def _worker(options: argparse.Namespace) -> int:
     from dbt_exactly_once.engine import SparkEngine
     from dbt_exactly_once.executions import Executions
     from dbt_exactly_once.hooks import load_hooks
+    from dbt_exactly_once.lake_version import check_lake
     from dbt_exactly_once.session import (
         find_project,
         open_session,
         quiet_start,
-    from dbt_exactly_once.lake_version import check_lake
         read_credentials,
     )
     from dbt_exactly_once.worker import Worker, choose_services, stopped_by_signals
@@ -303,13 +345,15 @@ def _worker(options: argparse.Namespace) -> int:
     credentials = read_credentials(project, options.profiles_dir, options.target)
     with quiet_start(project):
         spark = open_session(credentials)
-    engine = SparkEngine(spark)
     check_lake(spark, credentials.schema)
+    engine = SparkEngine(spark)
     if not engine.rows(f"show views in {credentials.schema} like 'dispatched_documents'"):
         raise ExactlyOnceError(
             f"no run has said yet what is to be done: {credentials.schema}.dispatched_documents "
             "is not there, run `dbt build` first"
         )
+    sends = options.errors_rabbitmq or options.errors_amqp
+    sender = _error_sender(options, spark, credentials.schema, project, say) if sends else None
     worker = Worker(
         engine,
         credentials.schema,
@@ -320,13 +364,52 @@ def _worker(options: argparse.Namespace) -> int:
         concurrency=options.concurrency,
         poll_seconds=options.poll,
         say=say,
+        between=sender.look if sender else lambda: None,
     )
     with stopped_by_signals(worker, say):
         say(f"working for {', '.join(sorted(services))}")
         worker.run(once=options.once)
     say(", ".join(f"{number} {event}" for event, number in worker.counts.items()))
     return 0
+
+
+def _send_errors(options: argparse.Namespace) -> int:
+    """Send each error document to its errors_to: at least once, always with the same message id."""
     from dbt_exactly_once.lake_version import check_lake
+    from dbt_exactly_once.session import (
+        find_project,
+        open_session,
+        quiet_start,
+        read_credentials,
+    )
+
+    project = find_project(options.project_dir)
+    credentials = read_credentials(project, options.profiles_dir, options.target)
+    with quiet_start(project):
+        spark = open_session(credentials)
+    check_lake(spark, credentials.schema)
+    sent = _error_sender(options, spark, credentials.schema, project, print).send_all()
+    print(f"{sent} error documents sent")
+    return 0
+
+
+def _error_sender(
+    options: argparse.Namespace,
+    spark: SparkSession,
+    schema: str,
+    project: Project,
+    say: Callable[[str], None],
+) -> ErrorSender:
+    """What sends error documents through the broker that the options name."""
+    from dbt_exactly_once.brokers import AmqpPublisher, Publisher, RabbitMqPublisher
+    from dbt_exactly_once.error_sender import ErrorSender
+
+    def open_publisher() -> Publisher:
+        if options.errors_amqp:
+            return AmqpPublisher(options.errors_amqp)
+        return RabbitMqPublisher(options.errors_rabbitmq, options.errors_exchange)
+
+    return ErrorSender(spark, schema, f"{project.landing_schema}.sent_errors", open_publisher, say)
 
 
 def _move_catalog(options: argparse.Namespace) -> int:
@@ -341,35 +424,6 @@ def _move_catalog(options: argparse.Namespace) -> int:
     return 0
 
 
-def _thrift_server(options: argparse.Namespace) -> int:
-    """Serve the lake of a session target over Thrift, to one dbt project or to readers."""
-    from dbt_exactly_once.session import find_project, read_credentials
-    from dbt_exactly_once.thrift_server import serve
-    check_lake(spark, credentials.schema)
-
-    project = find_project(options.project_dir)
-    credentials = read_credentials(project, options.profiles_dir, options.target)
-    serve(
-        project,
-        credentials,
-        options.host,
-        options.port,
-        readers=options.readers,
-        open_to_all=options.without_authentication,
-    )
-    return 0
-
-
-def _demo(options: argparse.Namespace) -> int:
-    """Land the demo feed in a lake of its own, decide it, and show what two triggers make of it."""
-    from dbt_exactly_once.demo import run_demo
-    from dbt_exactly_once.session import find_project
-
-    return run_demo(find_project(options.project_dir))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
 def _migrate(options: argparse.Namespace) -> int:
     """Add to the lake's tables what this version of the package needs, and note the version."""
     from uuid import uuid4
@@ -396,3 +450,31 @@ def _migrate(options: argparse.Namespace) -> int:
     return 0
 
 
+def _thrift_server(options: argparse.Namespace) -> int:
+    """Serve the lake of a session target over Thrift, to one dbt project or to readers."""
+    from dbt_exactly_once.session import find_project, read_credentials
+    from dbt_exactly_once.thrift_server import serve
+
+    project = find_project(options.project_dir)
+    credentials = read_credentials(project, options.profiles_dir, options.target)
+    serve(
+        project,
+        credentials,
+        options.host,
+        options.port,
+        readers=options.readers,
+        open_to_all=options.without_authentication,
+    )
+    return 0
+
+
+def _demo(options: argparse.Namespace) -> int:
+    """Land the demo feed in a lake of its own, decide it, and show what two triggers make of it."""
+    from dbt_exactly_once.demo import run_demo
+    from dbt_exactly_once.session import find_project
+
+    return run_demo(find_project(options.project_dir))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -77,6 +77,7 @@ class Worker:
         concurrency: int = 1,
         poll_seconds: float = 5,
         say: Callable[[str], None] = print,
+        between: Callable[[], None] = lambda: None,
     ) -> None:
         self._engine = engine
         self._schema = schema
@@ -87,6 +88,8 @@ class Worker:
         self._concurrency = concurrency
         self._poll_seconds = poll_seconds
         self._say = say
+        # called again and again, in the thread of all SQL
+        self._between = between
         self._at_work: list[Call] = []
         # ended calls; None wakes the thread that waits
         self._ended: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
@@ -101,6 +104,7 @@ class Worker:
     def run(self, once: bool = False) -> None:
         """Work until stopped; with `once`, until nothing is left to do or to try again."""
         while not (self._stopping and not self._at_work):
+            self._between()
             took = 0
             if not self._stopping and len(self._at_work) < self._concurrency:
                 took = self._take(self._concurrency - len(self._at_work))

@@ -50,6 +50,17 @@ with_document as (
 
 ),
 
+sent as (
+
+    select
+        delivery_id,
+        trigger_name,
+        min(sent_at) as sent_at
+    from {{ source('landing', 'sent_errors') }}
+    group by delivery_id, trigger_name
+
+),
+
 transports as (
 
     select * from {{ ref('transports') }}
@@ -76,9 +87,14 @@ final as (
         -- times
         with_document.received_at,
         with_document.failed_at,
+        sent.sent_at,
         with_document.run_id
     from with_document
     inner join transports on with_document.transport = transports.transport
+    left join sent
+        on
+            with_document.delivery_id = sent.delivery_id
+            and with_document.trigger_name = sent.trigger_name
     -- a publisher is told of errors by the messaging triggers alone, and not through UM
     where transports.api = 'MSG' and transports.transport not in ('UM', 'UM_SERIAL')
 

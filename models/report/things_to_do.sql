@@ -111,6 +111,28 @@ same_id as (
 
 ),
 
+unsent as (
+
+    select
+        'UNSENT_ERRORS' as kind,
+        trigger_name,
+        count(*) as documents,
+        'error documents that were not sent to where their publishers want them' as what,
+        'exactly-once send-errors' as what_to_do,
+        concat(
+            'select * from {{ ref("error_documents") }} where sent_at is null ',
+            'and errors_to != \'\' and trigger_name = \'',
+            replace(trigger_name, '\'', '\\\''), '\''
+        ) as rows_behind
+    from {{ ref('error_documents') }}
+    where
+        errors_to != ''
+        and sent_at is null
+        and failed_at < {{ present_time() }} - interval 1 hour
+    group by trigger_name
+
+),
+
 final as (
 
     select * from not_looked_at
@@ -124,6 +146,8 @@ final as (
     select * from overdue
     union all
     select * from same_id
+    union all
+    select * from unsent
 
 )
 
