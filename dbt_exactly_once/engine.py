@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+# What the SQL of this project means depends on these, so no profile decides them: each session gets
+# them before its first statement.
+SESSION_SETTINGS = {
+    # an overwrite that selects no rows empties its table
+    "spark.sql.sources.partitionOverwriteMode": "static",
+    # a text stays as it is: "${env:HOME}" in a document is not replaced
+    "spark.sql.variable.substitute": "false",
+    # `literal` writes a backslash as two
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "false",
+}
+
+
 class ExactlyOnceError(DbtRuntimeError):
     """An error that a person can mend; its text is one line: what, where, what to do."""
 
@@ -118,6 +132,10 @@ class Engine(Protocol):
         """
         ...
 
+    def columns(self, relation: str) -> list[str]:
+        """The names of a table's columns, in the table's order."""
+        ...
+
     def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
         """Of each table the snapshots of its branches and tags by their names, read fresh."""
         ...
@@ -169,6 +187,11 @@ class SqlEngine:
         except Exception:
             # gone since it was listed
             return None
+
+    def columns(self, relation: str) -> list[str]:
+        described = [str(row[0]) for row in self.rows(f"describe table {relation}")]
+        # partitioning and the like follow behind an empty line
+        return described[: described.index("")] if "" in described else described
 
     def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
         sql = "\nunion all\n".join(
@@ -260,6 +283,10 @@ class SessionEngine(SqlEngine):
             return None
 
     @told_in_a_line()
+    def columns(self, relation: str) -> list[str]:
+        return [field.name() for field in self._table(relation).schema().columns()]
+
+    @told_in_a_line()
     def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
         return {relation: self._snapshots(self._table(relation)) for relation in relations}
 
@@ -294,5 +321,7 @@ def literal(value: object) -> str:
     """A SQL literal of a text, or null."""
     if value is None:
         return "null"
-    text = str(value).replace("\\", "\\\\").replace("'", "\\'")
+    # half of a surrogate pair is no text: it cannot be sent to Spark
+    text = str(value).encode(errors="replace").decode()
+    text = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{text}'"

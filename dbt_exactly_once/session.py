@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from dbt_exactly_once.engine import ExactlyOnceError
+from dbt_exactly_once.engine import SESSION_SETTINGS, ExactlyOnceError
 from dbt_exactly_once.lake import ensure_place
 from dbt_exactly_once.startup import PACKAGES, find_spark, quickened, remember_jars
 
@@ -149,7 +149,9 @@ def quiet_start(project: Project) -> Iterator[None]:
 
 
 def open_session(credentials: SparkCredentials) -> SparkSession:
-    """The session that dbt would open for a target with `method: session`, made the same way."""
+    """The session that dbt would open for a target with `method: session`, made the same way, with
+    SESSION_SETTINGS in place of what the target says of them.
+    """
     if credentials.method != "session":
         raise ExactlyOnceError(
             f"this target of profiles.yml has method {credentials.method}, the command needs one "
@@ -165,7 +167,7 @@ def open_session(credentials: SparkCredentials) -> SparkSession:
         find_spark()
         parameters = quickened(parameters)
     builder = SparkSession.builder.enableHiveSupport()
-    for name, value in parameters.items():
+    for name, value in {**parameters, **SESSION_SETTINGS}.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     share_compiled_code(spark)

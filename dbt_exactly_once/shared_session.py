@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.contracts.connection import Connection, ConnectionState, LazyHandle
 from dbt.adapters.spark.connections import SparkConnectionManager
 
-from dbt_exactly_once.engine import Engine, ExactlyOnceError, SqlEngine
+from dbt_exactly_once.engine import SESSION_SETTINGS, Engine, ExactlyOnceError, SqlEngine
 from dbt_exactly_once.process import ProcessIdentity
 
 if TYPE_CHECKING:
@@ -33,9 +33,12 @@ COMMANDS_THAT_MAY_SHARE = (*COMMANDS_THAT_PUBLISH, "seed")
 
 
 def look_around(connection: Connection, hooks: Hooks | None, command: str) -> None:
-    """Look at what a shared session holds before a command uses it."""
+    """Look at what a shared session holds before a command uses it, and set what SQL depends on."""
     engine = _ConnectionEngine(connection)
     try:
+        # the server may have been started by other means than ours
+        for name, value in SESSION_SETTINGS.items():
+            engine.set(name, value)
         if command in COMMANDS_THAT_PUBLISH:
             check_sharing(engine)
         tidy_up(engine, command)

@@ -299,8 +299,6 @@ class Transactions:
     def _prepare(self, run_id: str) -> None:
         """Make the session this run's; under the lock, since others may share it."""
         self._engine.set(LOCK_SCHEMA_SETTING, self._schema)
-        self._engine.set("spark.sql.session.timeZone", "UTC")
-        self._engine.set("spark.sql.ansi.enabled", "false")
         self._engine.set(RUN_ID_PROPERTY, run_id)
         self._engine.reset(BRANCH_SETTING)
 
@@ -641,6 +639,10 @@ class Transactions:
     def properties(self, relation: str) -> dict[str, str]:
         """The properties of a table, see Engine.properties; none where it does not exist."""
         return self._engine.properties(relation) or {}
+
+    def columns(self, relation: Any) -> list[str]:
+        """The names of a table's columns, in the table's order."""
+        return self._engine.columns(str(relation))
 
     def noted(self, key: str) -> str | None:
         """What a run has noted under a key, see `note`."""

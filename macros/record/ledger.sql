@@ -4,7 +4,14 @@
         whole partitions out first. -#}
     {%- set relation = this.incorporate(type='table') -%}
     {%- do adapter.exactly_once.guard(model.name) -%}
-    {%- set names = model.columns.keys() | join(', ') -%}
+    {%- set replaces = config.get('write') == 'replace' -%}
+    {%- set names = model.columns.keys() | list -%}
+    {%- if replaces -%}
+        {#- where Spark knows no `by name`: a column that was added to the table later stands last
+            there, and one that the table lacks is refused -#}
+        {%- set there = adapter.exactly_once.columns(relation) -%}
+        {%- set names = there + names | reject('in', there) | list -%}
+    {%- endif -%}
 
     {{ run_hooks(pre_hooks) }}
 
@@ -16,9 +23,10 @@
     {%- endif -%}
 
     {%- call statement('main') -%}
-        -- by name: a column that was added to the table later stands last there
-        insert {{ 'overwrite' if config.get('write') == 'replace' else 'into' }} {{ relation }} by name
-        select {{ names }}
+        -- not overwrite: in dynamic mode, which dbt-spark sets for models of insert_overwrite, one
+        -- without rows would replace nothing
+        insert into {{ relation }} {{ 'replace where true' if replaces else 'by name' }}
+        select {{ names | join(', ') }}
         from (
             {{ sql }}
         )

@@ -99,8 +99,15 @@ def test_a_killed_client_leaves_nothing_to_the_next_and_a_reader_sees_published_
         assert readers.rows(count) == [(2,)]
         assert readers.rows(f"set `{BRANCH}`")[0][1] == "<undefined>"
 
+        # 18.17: nor does a reader's session, or dbt's own, replace what stands in a text
+        for client in (readers, server):
+            assert client.rows("select '${env:HOME}'") == [("${env:HOME}",)]
+        # as a server that was started by other means has it
+        server.rows("set spark.sql.variable.substitute=true")
+
         runs.run("test", *ONE_TEST)
         assert branch_of_session(server) == "<undefined>"
+        assert server.rows("select '${env:HOME}'") == [("${env:HOME}",)]
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("EXACTLY_ONCE_THRIFT_PORT", str(readers.port))
             assert "a session of its own" in failures(runs.dbt("run"))[0]
