@@ -165,8 +165,11 @@ class Upkeep:
         older_than = now - kept
         # Iceberg refuses less than a day, since a file may be of a write that goes on
         orphans_before = now - max(kept, timedelta(days=1, minutes=1))
-        for table in (*self._transactions.ledgers.values(), *self._transactions.landed.values()):
+        for table in self._transactions.ledgers.values():
             said += self._expire(table, older_than, orphans_before)
+        for name, table in self._transactions.landed.items():
+            consumed = self._committed_at(table, published["landed_snapshots"].get(name))
+            said += self._expire(table, min(older_than, consumed or older_than), orphans_before)
         for table in self._transactions.scratch():
             said += self._expire(table, now, orphans_before)
         return said or ["nothing to compact, to forget or to delete"]
@@ -237,6 +240,15 @@ class Upkeep:
             f"'{self._transactions.full_name(table)}')"
         )
         return [f"{name}: {made} files made of {files}"] if files else []
+
+    def _committed_at(self, table: Table, snapshot: str | None) -> datetime | None:
+        """When a consumed snapshot was committed: what has landed since is read along the way of
+        main from there, also by views, so none of it may expire."""
+        found = self._engine.rows(
+            f"select cast(unix_micros(committed_at) as string) from {table.relation}.snapshots "
+            f"where snapshot_id = {snapshot or 0}"
+        )
+        return datetime.fromtimestamp(int(found[0][0]) / 1e6, timezone.utc) if found else None
 
     def _expire(self, table: Table, older_than: datetime, orphans_before: datetime) -> list[str]:
         """Forget snapshots that no tag names, and delete files that no snapshot names."""

@@ -1,11 +1,13 @@
-{#- Services tell of a document after it was decided, so executions are worth reading from the
-    oldest open one on, less a day for clocks that are wrong or told in another zone. The literal
-    lets Iceberg leave out the files before it; a view that is older than the last run reads more,
-    never less. -#}
-{%- set oldest = run_query(
-    'select cast(coalesce(min(decided_at), ' ~ run_clock() ~ ') as string) from '
-    ~ ref('open_documents')
-).rows[0][0] if execute and adapter.exactly_once.run else '1970-01-01' -%}
+{#- What has landed since the last run is read by snapshot, whatever clocks say: from the snapshot
+    before the one that the run has consumed, since Iceberg reads from no snapshot that is main's
+    last. A view that is older than the last run reads more, never less. -#}
+{%- set executions = source('landing', 'trigger_executions') -%}
+{%- set consumed = run_query(
+    'select parent_id from ' ~ executions ~ '.history where is_current_ancestor '
+    ~ 'and parent_id is not null and cast(snapshot_id as string) = (select max_by('
+    ~ "landed_snapshots['trigger_executions'], run_number) from " ~ ref('published_runs') ~ ')'
+) if execute and adapter.exactly_once.run else none -%}
+{%- set start = consumed.rows[0][0] if consumed is not none and consumed.rows else none -%}
 -- depends_on: {{ ref('published_runs') }}
 with
 
@@ -31,25 +33,23 @@ states as (
 news as (
 
     select executions.*
-    from {{ source('landing', 'trigger_executions') }} as executions
+    from (
+        select *
+        from {{ executions }}
+        {%- if start is not none %} with (`start-snapshot-id` = '{{ start }}'){% endif %}
+    ) as executions
     inner join open_documents
         on
             executions.delivery_id = open_documents.delivery_id
             and executions.trigger_name = open_documents.trigger_name
     where
-        (
-            executions.recorded_at is null
-            or executions.recorded_at >= timestamp '{{ oldest }}' - interval 1 day
-        )
-        and (
-            open_documents.last_event_at is null
-            or struct(
-                coalesce(executions.recorded_at, executions.ended_at, executions.started_at),
-                executions.event != 'STARTED'
-            ) > struct(open_documents.last_event_at, open_documents.last_event != 'STARTED')
-            -- by a clock that is behind
-            or (open_documents.attempts > 0 and executions.attempt > open_documents.attempts)
-        )
+        open_documents.last_event_at is null
+        or struct(
+            coalesce(executions.recorded_at, executions.ended_at, executions.started_at),
+            executions.event != 'STARTED'
+        ) > struct(open_documents.last_event_at, open_documents.last_event != 'STARTED')
+        -- by a clock that is behind
+        or (open_documents.attempts > 0 and executions.attempt > open_documents.attempts)
 
 ),
 
