@@ -11,16 +11,18 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import TypeVar
 from uuid import uuid4
 
 from dbt_exactly_once.engine import Engine, ExactlyOnceError, one_line
 
 Work = TypeVar("Work")
+Answer = TypeVar("Answer")
 
 COLUMNS = (
     "execution_id, delivery_id, trigger_name, service, attempt, event, started_at, ended_at, "
-    "message, recorded_at"
+    "message, result, recorded_at"
 )
 STARTED, SUCCESS, ERROR, TRANSIENT_ERROR = "STARTED", "SUCCESS", "ERROR", "TRANSIENT_ERROR"
 LONGEST_MESSAGE = 1000
@@ -42,6 +44,10 @@ class Executions:
         target = self.relation + (f".branch_{branch}" if branch else "")
         self._engine.rows(f"insert into {target} ({COLUMNS}) {select}")
 
+    def touch(self) -> None:
+        """Append nothing: a start that is under way is refused and looks its work up again."""
+        self.append(f"select {COLUMNS} from {self.relation} where false")
+
     def start(self, look_up: Callable[[], Work | None], rows: Callable[[Work], str]) -> Work | None:
         """Look up work and append its STARTED rows, as if at one instant; None without work.
 
@@ -50,7 +56,7 @@ class Executions:
         """
         refused = ""
         for claim in range(CLAIMS):
-            before = self._main()
+            before = main_of(self._engine, self.relation)
             work = look_up()
             if work is None:
                 return None
@@ -63,9 +69,11 @@ class Executions:
                 )
                 self.append(rows(work), branch)
                 # refused where main has moved, and where any branch has been made meanwhile
-                refused = self._move_main(branch)
+                refused = move_main(self._engine, self.relation, branch)
             finally:
-                patiently(self._engine.drop_branch, self.relation, branch)
+                # work that has been started is done, whatever becomes of the branch
+                with suppress(Exception):
+                    patiently(self._engine.drop_branch, self.relation, branch)
             if not refused:
                 return work
             # the others first
@@ -76,39 +84,41 @@ class Executions:
             f"({refused})"
         )
 
-    def _move_main(self, branch: str) -> str:
-        """Move main to a branch that starts from it; returns why not, else an empty text."""
-        ours = self._engine.refs([self.relation])[self.relation][branch]
-        try:
-            self._engine.fast_forward(self.relation, branch)
-        except Exception as error:
-            # what has failed may have been the answer alone
-            has_moved = self._engine.rows(
-                f"select 1 from {self.relation}.history "
-                f"where snapshot_id = {ours} and is_current_ancestor"
-            )
-            return "" if has_moved else one_line(error) or type(error).__name__
-        return ""
 
-    def _main(self) -> str:
-        """The snapshot of main; a table that was never written to gets one without rows."""
-        head = self._head()
-        if head is None:
-            self.append(f"select {COLUMNS} from {self.relation} where false")
-            head = self._head()
-        return str(head)
-
-    def _head(self) -> str | None:
-        return self._engine.refs([self.relation])[self.relation].get("main")
+def main_of(engine: Engine, relation: str) -> str:
+    """The snapshot of main; a table that was never written to gets one without rows."""
+    refs = engine.refs([relation])[relation]
+    if "main" not in refs:
+        engine.rows(f"insert into {relation} select * from {relation} where false")
+        refs = engine.refs([relation])[relation]
+    return refs["main"]
 
 
-def patiently(change: Callable[..., Any], *arguments: str) -> None:
+def move_main(engine: Engine, relation: str, branch: str) -> str:
+    """Move main to a branch that starts from it; returns why not, else an empty text."""
+    ours = engine.refs([relation])[relation].get(branch)
+    if ours is None:
+        return f"{relation} has no branch {branch} any more"
+    try:
+        engine.fast_forward(relation, branch)
+    except Exception as error:
+        # what has failed may have been the answer alone
+        has_moved = patiently(
+            engine.rows,
+            f"select 1 from {relation}.history where snapshot_id = {ours} and is_current_ancestor",
+        )
+        return "" if has_moved else one_line(error) or type(error).__name__
+    return ""
+
+
+def patiently(change: Callable[..., Answer], *arguments: str) -> Answer:
     """Change a branch or tag; Iceberg refuses it where another was changed just then."""
-    for trial in range(REF_CHANGES):
+    trial = 0
+    while True:
         try:
-            change(*arguments)
-            return
+            return change(*arguments)
         except Exception:
-            if trial == REF_CHANGES - 1:
+            trial += 1
+            if trial == REF_CHANGES:
                 raise
-            time.sleep(random.uniform(0, 0.1 * (trial + 1)))
+            time.sleep(random.uniform(0, 0.1 * trial))

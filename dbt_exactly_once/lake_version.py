@@ -67,10 +67,5 @@ def lacking_columns(
     engine: Engine, relation: str, columns: Iterable[tuple[str, str, str]]
 ) -> list[tuple[str, str, str]]:
     """Of columns (name, type, description) those that a table does not have."""
-    present = set()
-    for name, *_ in engine.rows(f"describe table {relation}"):
-        # the partitioning follows
-        if not name or name.startswith("#"):
-            break
-        present.add(name)
+    present = engine.columns(relation)
     return [column for column in columns if column[0] not in present]

@@ -1,16 +1,19 @@
 """Services that are dbt models: they run behind publication, on a frozen list of their work.
 
-What such a model selects is appended to its table in one commit that carries the run's id. So a run
-that was killed leaves no doubt: the next one finds the commit and records SUCCESS, or finds none
-and runs the same list again.
+What such a model makes of the list is an effect (see effects.py): rows on a branch that nobody
+sees. Then the documents are started, all in one append, as work is started by any worker, and the
+branch is published. So a document is started only when its effect is ready, and a run that was
+killed leaves no doubt: what it has started is published by the next run, and nothing else has
+happened.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from dbt_exactly_once.effects import Effect, UnknownCommitError
 from dbt_exactly_once.engine import Engine, ExactlyOnceError, literal, one_line
 from dbt_exactly_once.executions import (
     LONGEST_MESSAGE,
@@ -21,7 +24,9 @@ from dbt_exactly_once.executions import (
 )
 
 MATERIALIZATION = "service"
-# parts of a failing list that are tried before the rest is left to the next attempt
+# stands in the SQL of `work()`, and gives way to the part of the list that the model is to see
+PART = "/* part */"
+# parts of a failing list that are tried before the rest is left to the next run
 TRIALS = 64
 
 
@@ -42,19 +47,46 @@ class ModelService:
             f"{node['schema']}.{node['alias']}",
         )
 
-    @property
-    def batch(self) -> str:
-        """The frozen list; without rows once what became of it is recorded."""
-        return f"{self.relation}__batch"
+    def work(self, run_id: str) -> str:
+        """The frozen list of a run; it is gone once what became of it is recorded."""
+        return self._lists + run_id.replace("-", "_")
+
+    def cut_off(self, existing: Collection[str]) -> list[str]:
+        """The runs whose lists are still there."""
+        return [
+            name.removeprefix(self._lists).replace("_", "-")
+            for name in sorted(existing)
+            if name.startswith(self._lists)
+        ]
 
     @property
-    def work(self) -> str:
-        """The part of the list that the model sees."""
-        return f"{self.relation}__work"
+    def _lists(self) -> str:
+        return f"{self.relation}__work_"
+
+
+@dataclass
+class Outcome:
+    """What a model has made of its list."""
+
+    listed: int
+    done: list[tuple[int, int]] = field(default_factory=list)
+    failed: list[tuple[int, str]] = field(default_factory=list)
 
     @property
-    def staged(self) -> str:
-        return f"{self.relation}__staged"
+    def is_done(self) -> str:
+        """The condition for places in the list."""
+        return " or ".join(f"place between {a} and {b}" for a, b in self.done) or "false"
+
+    @property
+    def documents(self) -> int:
+        return sum(last - first + 1 for first, last in self.done)
+
+    def __str__(self) -> str:
+        text = f"{self.documents} {SUCCESS}"
+        if self.failed:
+            text += f", {len(self.failed)} {TRANSIENT_ERROR}: {self.failed[0][1]}"
+        left = self.listed - self.documents - len(self.failed)
+        return f"{text}; {left} are left to the next run" if left else text
 
 
 class ModelServices:
@@ -68,204 +100,166 @@ class ModelServices:
     # ---------------------------------------------------------------- after a kill
 
     def settle(self, services: Iterable[ModelService], existing: Collection[str]) -> list[str]:
-        """Record what became of lists that a killed run has left; returns lines to say.
+        """Finish what runs that were cut off have started; returns lines to say.
 
-        Where the effect did not happen, the documents are told to be at work still: this run makes
-        the list again before it is taken for interrupted. existing: the tables that there are.
+        existing: the tables that there are.
         """
-        said = []
-        for service in services:
-            if service.batch not in existing:
-                continue
-            rows = self._engine.rows(
-                f"select run_id, count(*) from {service.batch} group by run_id"
-            )
-            for run_id, documents in rows:
-                if self._has_happened(service, run_id):
-                    self._tell(service, SUCCESS)
-                    self._forget(service)
-                    became = "had its effect, SUCCESS is recorded"
-                else:
-                    self._tell(service, STARTED)
-                    became = "had no effect, it is made again"
-                said.append(
-                    f"{service.service}: run {run_id} was cut off with {documents} documents; it "
-                    f"{became}"
-                )
-        return said
+        return [
+            f"{service.service}: run {run_id} was cut off; "
+            f"{self._settle(service, run_id, existing)}"
+            for service in services
+            for run_id in service.cut_off(existing)
+        ]
 
-    def _has_happened(self, service: ModelService, run_id: str) -> bool:
-        return bool(
-            self._engine.rows(
-                f"select 1 from {service.relation}.snapshots "
-                f"where summary['run-id'] = {literal(run_id)} limit 1"
-            )
+    def _settle(self, service: ModelService, run_id: str, existing: Collection[str]) -> str:
+        # should that run be alive after all, it starts nothing that is not seen here
+        self._executions.touch()
+        begun = (
+            "select delivery_id, trigger_name, service, attempt, min(started_at) as started_at "
+            f"from {self._executions.relation} where service = {literal(service.service)} "
+            f"and startswith(execution_id, {literal(f'{run_id}/')}) "
+            "group by delivery_id, trigger_name, service, attempt "
+            f"having count_if(event != '{STARTED}') = 0"
         )
+        documents = self._engine.rows(f"select count(*) from ({begun})")[0][0]
+        effect = Effect(self._engine, service.relation, run_id)
+        became = "it had started nothing, its work is done by this run"
+        if documents:
+            refused = effect.publish()
+            if refused:
+                became = f"nobody can tell whether {documents} documents are done ({refused})"
+            else:
+                self._executions.append(_rows_of(f"({begun})", run_id, SUCCESS))
+                became = f"its effect on {documents} documents is published"
+        if service.relation in existing:
+            effect.drop()
+        self._drop_list(service, run_id)
+        return became
 
     # ---------------------------------------------------------------- one run
 
     def run(
-        self,
-        service: ModelService,
-        sql: str,
-        dispatched: str,
-        states: str,
-        existing: Collection[str],
-        check: Callable[[], None],
+        self, service: ModelService, sql: str, work: str, states: str, check: Callable[[], None]
     ) -> str:
         """Make the model's effect on the work there is; returns what to say of it.
 
-        dispatched, states: the views dispatched_documents and execution_state; check: refuses where
-        the run has lost its lock. Raises where the model cannot be used at all; then nothing was
-        started.
+        work: selects the list of it, see macros/execute/work_list.sql; states: the view
+        execution_state; check: refuses where the run has lost its lock. Raises where the model
+        cannot be used at all; then nothing was started.
         """
-        self._freeze(service, dispatched, states, known=service.batch in existing)
-        self._show(service)
+        work_list = service.work(self._run_id)
+        self._engine.rows(f"create or replace table {work_list} using iceberg as {work}")
         self._make_table(service, sql)
-        documents = self._executions.start(
-            lambda: self._freeze_again(service, dispatched, states),
-            lambda _: self._rows_of(service, STARTED),
+        found = self._engine.rows(
+            "select min(place), max(place), is_serial "
+            f"from {work_list} group by is_serial, trigger_name"
         )
-        if documents is None:
+        if not found:
+            self._drop_list(service, self._run_id)
             return "no work"
-        failed = self._make_effect(service, sql, documents, check)
-        self._tell(service, SUCCESS)
-        self._forget(service)
-        if not failed:
-            return f"{documents} {SUCCESS}"
-        return f"{documents - len(failed)} {SUCCESS}, {len(failed)} {TRANSIENT_ERROR}: {failed[0]}"
-
-    def _freeze_again(self, service: ModelService, dispatched: str, states: str) -> int | None:
-        self._freeze(service, dispatched, states, known=True)
-        return int(self._engine.rows(f"select count(*) from {service.batch}")[0][0]) or None
-
-    def _freeze(self, service: ModelService, dispatched: str, states: str, known: bool) -> None:
-        """Write down what is to be done: what is dispatched, and what a killed run has started."""
-        columns = (
-            "delivery_id, trigger_name, service, attempt, queue_number, document_type, "
-            "document_key, document, transport, received_at, decided_at"
+        serial = [(int(first), int(last)) for first, last, is_serial in found if is_serial]
+        effect = Effect(self._engine, service.relation, self._run_id)
+        effect.begin()
+        outcome = self._stage(effect, sql, max(int(last) for _, last, _ in found), serial)
+        started = self._executions.start(
+            lambda: self._still_to_be_done(work_list, states, outcome, check),
+            lambda _: self._started(work_list, outcome),
         )
-        left = f"""
-            union all
-            select {", ".join(f"batch.{name.strip()}" for name in columns.split(","))}
-            from {service.batch} as batch
-            inner join {states} as states
-                on batch.delivery_id = states.delivery_id
-                and batch.trigger_name = states.trigger_name
-                and batch.attempt = states.attempts
-                and states.state in ('STARTED', 'INTERRUPTED')
-        """
-        self._engine.rows(
-            f"""
-            create or replace table {service.batch} using iceberg as
-            select
-                row_number() over (order by trigger_name, queue_number, delivery_id) as place,
-                {literal(self._run_id)} as run_id,
-                current_timestamp() as started_at,
-                {columns}
-            from (
-                select {columns} from {dispatched} where service = {literal(service.service)}
-                {left if known else ""}
+        if started and outcome.done:
+            refused = effect.publish()
+            if refused:
+                raise ExactlyOnceError(
+                    f"exactly_once: the effect of {service.service} on {outcome.documents} "
+                    f"documents is not published yet: {refused}; the next run finishes it"
+                )
+            self._executions.append(
+                _rows_of(work_list, self._run_id, SUCCESS, where=outcome.is_done)
             )
-            """
-        )
-
-    def _show(self, service: ModelService, first: int = 1, last: int | None = None) -> None:
-        """Let the model see a part of the list."""
-        upto = "" if last is None else f" and place <= {last}"
-        self._engine.rows(
-            f"create or replace view {service.work} as "
-            f"select * except (place, run_id, started_at) from {service.batch} "
-            f"where place >= {first}{upto}"
-        )
+        effect.drop()
+        self._drop_list(service, self._run_id)
+        return str(outcome) if started else "others have begun its documents, nothing was done"
 
     def _make_table(self, service: ModelService, sql: str) -> None:
-        """Make the model's table, without a commit: only its effect shall carry the run's id."""
-        self._engine.rows(
-            f"create table if not exists {service.relation} ({self._columns(sql)}) using iceberg"
-        )
-
-    def _columns(self, sql: str) -> str:
         described = self._engine.rows(f"describe query {sql}")
-        return ", ".join(f"`{name}` {kind}" for name, kind, *_ in described)
-
-    def _make_effect(
-        self, service: ModelService, sql: str, documents: int, check: Callable[[], None]
-    ) -> list[str]:
-        """Append what the model selects; the messages of documents that it fails on."""
-        check()
-        try:
-            self._append(service.relation, sql)
-        except Exception as error:
-            parts = self._stage_parts(service, sql, documents, one_line(error))
-        else:
-            return []
-        failed = []
-        for first, last, message in parts:
-            place = f"place between {first} and {last}"
-            self._tell(service, TRANSIENT_ERROR, message, place)
-            self._engine.rows(f"delete from {service.batch} where {place}")
-            failed += [message] * (last - first + 1)
-        if len(failed) < documents:
-            check()
-            self._append(service.relation, f"select * from {service.staged}")
-        self._engine.rows(f"drop table if exists {service.staged} purge")
-        self._show(service)
-        return failed
-
-    def _stage_parts(
-        self, service: ModelService, sql: str, documents: int, message: str
-    ) -> list[tuple[int, int, str]]:
-        """Halve a list that fails until the bad documents stand alone, and stage what the model
-        makes of the others: one bad row does not end a batch. Returns the parts that fail.
-        """
+        columns = ", ".join(f"`{name}` {kind}" for name, kind, *_ in described)
         self._engine.rows(
-            f"create or replace table {service.staged} ({self._columns(sql)}) using iceberg"
+            f"create table if not exists {service.relation} ({columns}) using iceberg"
         )
-        failed = []
-        to_try = [(1, documents, message)]
+
+    def _stage(
+        self, effect: Effect, sql: str, documents: int, serial: list[tuple[int, int]]
+    ) -> Outcome:
+        """Write what the model makes of its list, in its order, and find the documents it fails on.
+
+        A part that fails is halved until the bad document stands alone: one does not end a batch.
+        What stands behind it in its serial trigger is not done before it. serial: the places of
+        each serial trigger.
+        """
+        outcome = Outcome(documents)
+        parts = [(1, documents)]
         trials = 0
-        while to_try:
-            first, last, message = to_try.pop()
-            if first == last or trials >= TRIALS:
-                failed.append((first, last, message))
-                continue
-            middle = (first + last) // 2
-            for part in ((first, middle), (middle + 1, last)):
-                trials += 1
-                self._show(service, *part)
-                try:
-                    self._append(service.staged, sql)
-                except Exception as error:
-                    to_try.append((*part, one_line(error)))
-        return failed
+        while parts and trials < TRIALS:
+            first, last = parts.pop()
+            trials += 1
+            try:
+                effect.append(sql.replace(PART, f"and place between {first} and {last}"))
+            except UnknownCommitError:
+                raise
+            except Exception as error:
+                if first < last:
+                    middle = (first + last) // 2
+                    parts += [(middle + 1, last), (first, middle)]
+                    continue
+                outcome.failed.append((first, one_line(error)))
+                end = next((b for a, b in serial if a <= first <= b), first)
+                parts = [(max(a, end + 1), b) for a, b in parts if b > end]
+            else:
+                outcome.done.append((first, last))
+        return outcome
 
-    def _append(self, relation: str, sql: str) -> None:
-        self._engine.rows(f"insert into {relation} by name select * from (\n{sql}\n)")
-
-    # ---------------------------------------------------------------- telling
-
-    def _tell(
-        self, service: ModelService, event: str, message: str | None = None, where: str = "true"
-    ) -> None:
-        self._executions.append(self._rows_of(service, event, message, where))
-
-    def _rows_of(
-        self, service: ModelService, event: str, message: str | None = None, where: str = "true"
-    ) -> str:
-        """A row for each document of the list; its id is made of what it says, so that telling
-        twice tells once."""
-        ended = "null" if event == STARTED else "current_timestamp()"
-        text = literal(message[:LONGEST_MESSAGE] if message else None)
-        return (
-            f"select concat_ws('/', {literal(self._run_id)}, trigger_name, delivery_id, "
-            f"'{event}'), delivery_id, trigger_name, service, attempt, '{event}', "
-            f"started_at, {ended}, {text}, current_timestamp() from {service.batch} "
-            f"where {where}"
+    def _still_to_be_done(
+        self, work_list: str, states: str, outcome: Outcome, check: Callable[[], None]
+    ) -> bool | None:
+        """Whether nothing was told of the documents since they were listed; None where it was."""
+        check()
+        told = self._engine.rows(
+            f"select 1 from {work_list} as work left join {states} as states "
+            "on work.delivery_id = states.delivery_id and work.trigger_name = states.trigger_name "
+            f"where {self._is_worked_on(outcome)} and (states.delivery_id is null "
+            "or not states.last_event_at <=> work.last_event_at) limit 1"
         )
+        return None if told else True
 
-    def _forget(self, service: ModelService) -> None:
-        self._engine.rows(f"delete from {service.batch} where true")
+    def _is_worked_on(self, outcome: Outcome) -> str:
+        failed = "".join(f" or place = {place}" for place, _ in outcome.failed)
+        return f"({outcome.is_done}{failed})"
+
+    def _started(self, work_list: str, outcome: Outcome) -> str:
+        """The rows that start the documents, and say of those that fail that they do."""
+        rows = [_rows_of(work_list, self._run_id, STARTED, where=self._is_worked_on(outcome))]
+        rows += [
+            _rows_of(work_list, self._run_id, TRANSIENT_ERROR, message, f"place = {place}")
+            for place, message in outcome.failed
+        ]
+        return " union all ".join(rows)
+
+    def _drop_list(self, service: ModelService, run_id: str) -> None:
+        self._engine.rows(f"drop table if exists {service.work(run_id)} purge")
+
+
+def _rows_of(
+    documents: str, run_id: str, event: str, message: str | None = None, where: str = "true"
+) -> str:
+    """A row of trigger_executions for each document; its id is made of what it says, so that
+    telling twice tells once."""
+    ended = "cast(null as timestamp)" if event == STARTED else "current_timestamp()"
+    text = literal(message[:LONGEST_MESSAGE] if message else None)
+    return (
+        f"select concat_ws('/', {literal(run_id)}, trigger_name, delivery_id, '{event}'), "
+        f"delivery_id, trigger_name, service, attempt, '{event}', started_at, {ended}, "
+        f"cast({text} as string), cast(null as string), current_timestamp() "
+        f"from {documents} where {where}"
+    )
 
 
 def model_services(graph: Mapping[str, Any]) -> list[ModelService]:

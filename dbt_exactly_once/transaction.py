@@ -26,6 +26,7 @@ from typing import Any
 from dbt.flags import get_flags
 
 from dbt_exactly_once.early_readers import early_readers
+from dbt_exactly_once.effects import Effect
 from dbt_exactly_once.engine import (
     Engine,
     ExactlyOnceError,
@@ -34,7 +35,7 @@ from dbt_exactly_once.engine import (
     one_line,
     told_in_a_line,
 )
-from dbt_exactly_once.executions import Executions, patiently
+from dbt_exactly_once.executions import Executions, main_of, move_main, patiently
 from dbt_exactly_once.filters import filter_sql
 from dbt_exactly_once.hooks import being_asked, load_hooks
 from dbt_exactly_once.lake_version import (
@@ -48,7 +49,7 @@ from dbt_exactly_once.lake_version import (
 )
 from dbt_exactly_once.landed_again import LandedAgain, land_again
 from dbt_exactly_once.landed_tables import MOVED
-from dbt_exactly_once.migration import MIGRATION, LedgerMigration, bring_up
+from dbt_exactly_once.migration import MIGRATION, LedgerMigration, add_columns, bring_up
 from dbt_exactly_once.process import ProcessIdentity
 from dbt_exactly_once.publication import (
     HISTORY,
@@ -141,6 +142,8 @@ class Run(Publication):
     written: set[str] = field(default_factory=set)
     # entries of history that had expired
     removed: int = 0
+    # where main of a table stands that it adds to behind publication
+    effect_starts: dict[str, str] = field(default_factory=dict)
     # requests to take a rejected landing again, and what became of them
     landed_again: list[LandedAgain] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -605,27 +608,42 @@ class Transactions:
                 "`dbt build` or `dbt run`"
             )
 
-    def serve(self, node: Mapping[str, Any], sql: str, graph: Mapping[str, Any]) -> str:
-        """Run a service that is a model on the work there is; returns what to say of it."""
+    def serve(self, node: Mapping[str, Any], sql: str, work: str, states: Any) -> str:
+        """Run a service that is a model; returns what to say of it. See ModelServices.run."""
         self.guard_lock(node["name"])
         run = self._open_run()
         if not run.publishes:
             return f"{node['name']}: a preview processes nothing"
-        views = {
-            other["name"]: f"{other['schema']}.{other['alias']}"
-            for other in graph["nodes"].values()
-            if other["name"] in ("dispatched_documents", "execution_state")
-        }
         service = ModelService.of_node(node)
         said = self._services(run.run_id).run(
-            service,
-            sql,
-            views["dispatched_documents"],
-            views["execution_state"],
-            self._tables_of([service]),
-            lambda: self.guard_lock(node["name"]),
+            service, sql, work, str(states), lambda: self.guard_lock(node["name"])
         )
         return f"{service.service}: {said}"
+
+    def start_of(self, relation: Any) -> str:
+        """Where main of a table stands that this run adds to behind publication, see
+        append_published."""
+        start = main_of(self._engine, str(relation))
+        self._open_run().effect_starts[str(relation)] = start
+        return start
+
+    def append_published(self, node: Mapping[str, Any], sql: str) -> None:
+        """Append what a model selects to its table, unless another run has added to it since the
+        model has looked at it (start_of)."""
+        run = self._open_run()
+        table = Table(node["alias"], node["schema"], _columns(node))
+        self._engine.rows(table.ddl())
+        add_columns(self._engine, table)
+        effect = Effect(self._engine, table.relation, run.run_id)
+        effect.begin(run.effect_starts.get(table.relation))
+        effect.append(sql)
+        self.guard_lock(node["name"])
+        refused = move_main(self._engine, table.relation, effect.branch)
+        if refused:
+            raise ExactlyOnceError(
+                f"exactly_once: run {run.run_id} adds nothing to {table.relation}: {refused}; the "
+                "next run adds what is missing"
+            )
 
     def _tables_of(self, services: Sequence[ModelService]) -> set[str]:
         """The tables in the schemas of services, with their schema."""

@@ -7,6 +7,7 @@ exactly the documents in doubt whose service was at work.
 
 from __future__ import annotations
 
+import json
 import queue
 import signal
 import threading
@@ -42,8 +43,12 @@ WORK = (
 )
 # a service that is at work says so this often within its execution timeout
 HEARTBEATS = 3
-# attempts to write down what has ended, the wait doubling from a second
+# attempts to write down what has ended, once no other service is at work
 TELLINGS = 6
+# what could not be written is tried again after a second, then after ever longer, up to these
+LONGEST_PAUSE = 30.0
+# characters of what a service returns that are kept
+LONGEST_RESULT = 10_000
 
 
 @dataclass
@@ -53,14 +58,20 @@ class Call:
     work: Any
     timeout_seconds: float
     started_at: datetime
-    told: float
+    # when it is time to say that it is at work, by the clock of this process
+    beat_at: float = 0
     event: str | None = None
     message: str | None = None
+    result: str | None = None
     ended_at: datetime | None = None
 
     @property
     def document(self) -> str:
         return f"{self.work.delivery_id} of {self.work.trigger_name}"
+
+    def beat_after(self, seconds: float) -> None:
+        """Say next that it is at work after so long, and in time for its execution timeout."""
+        self.beat_at = time.monotonic() + min(seconds, self.timeout_seconds / HEARTBEATS)
 
 
 class Worker:
@@ -91,6 +102,10 @@ class Worker:
         # called again and again, in the thread of all SQL
         self._between = between
         self._at_work: list[Call] = []
+        # those of them that have ended and are not recorded yet
+        self._ended_calls: list[Call] = []
+        self._tellings = 0
+        self._tell_at = 0.0
         # ended calls; None wakes the thread that waits
         self._ended: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._stopping = False
@@ -107,13 +122,24 @@ class Worker:
             self._between()
             took = 0
             if not self._stopping and len(self._at_work) < self._concurrency:
-                took = self._take(self._concurrency - len(self._at_work))
+                took = self._take_if_possible()
             if once and not took and not self._at_work and not self._to_be_tried_again():
                 return
-            self._record(self._wait())
+            self._ended_calls += self._wait()
+            self._record()
             self._say_still_at_work()
 
     # ---------------------------------------------------------------- take
+
+    def _take_if_possible(self) -> int:
+        """Take work; what goes wrong there does not end the services that are at work."""
+        try:
+            return self._take(self._concurrency - len(self._at_work))
+        except Exception as error:
+            if not self._at_work:
+                raise
+            self._say(f"cannot look for more work, tries again: {one_line(error)}")
+            return 0
 
     def _take(self, most: int) -> int:
         """Start work and call its services; returns how many documents it took."""
@@ -123,7 +149,8 @@ class Worker:
             lambda calls: self._rows(calls, STARTED),
         )
         for call in taken or []:
-            call.started_at, call.told = started_at, time.monotonic()
+            call.started_at = started_at
+            call.beat_after(call.timeout_seconds)
             self._at_work.append(call)
             threading.Thread(target=self._call, args=(call,), daemon=True).start()
         return len(taken or [])
@@ -139,7 +166,7 @@ class Worker:
             f"order by work.received_at, work.delivery_id, work.trigger_name limit {most}"
         )
         calls = [
-            Call(self._work_type(*_aware(values)), timeout_ms / 1000, now, time.monotonic())
+            Call(self._work_type(*_aware(values)), timeout_ms / 1000, now)
             for *values, timeout_ms in rows
         ]
         return calls or None
@@ -159,6 +186,8 @@ class Worker:
         try:
             answer = self._services[call.work.service](call.work)
             call.event, call.message = SUCCESS, answer if isinstance(answer, str) else None
+            call.result, lost = _as_json(answer)
+            call.message = call.message or lost
         except self._transient_error as error:
             call.event, call.message = TRANSIENT_ERROR, _said(error)
         except BaseException as error:  # sys.exit() too would end this thread only
@@ -171,7 +200,9 @@ class Worker:
     def _wait(self) -> list[Call]:
         """The calls that have ended; waits for the first one, or until it is time to look again."""
         found: list[Call | None] = []
-        seconds = min([self._poll_seconds, *(self._until_heartbeat(c) for c in self._at_work)])
+        until = [call.beat_at for call in self._at_work]
+        until += [self._tell_at] if self._ended_calls else []
+        seconds = min([self._poll_seconds, *(moment - time.monotonic() for moment in until)])
         try:
             found.append(self._ended.get(timeout=max(seconds, 0.01)))
             while True:
@@ -180,22 +211,26 @@ class Worker:
             pass
         return [call for call in found if call is not None]
 
-    def _record(self, ended: list[Call]) -> None:
-        if not ended:
+    def _record(self) -> None:
+        """Write down what has ended; where that fails, again and again."""
+        ended = self._ended_calls
+        if not ended or time.monotonic() < self._tell_at:
             return
         rows = " union all ".join(self._rows([call], str(call.event)) for call in ended)
-        for telling in range(TELLINGS):
-            try:
-                self._executions.append(rows)
-                break
-            except Exception as error:
-                if telling == TELLINGS - 1:
-                    named = ", ".join(f"{call.document} ({call.event})" for call in ended)
-                    raise ExactlyOnceError(
-                        f"exactly_once: what became of {named} cannot be recorded, land it with "
-                        f"`exactly-once land --table trigger_executions`: {one_line(error)}"
-                    ) from error
-                time.sleep(2**telling)
+        try:
+            self._executions.append(rows)
+        except Exception as error:
+            self._tellings += 1
+            named = ", ".join(f"{call.document} ({call.event})" for call in ended)
+            if self._tellings >= TELLINGS and len(ended) == len(self._at_work):
+                raise ExactlyOnceError(
+                    f"exactly_once: what became of {named} cannot be recorded, land it with "
+                    f"`exactly-once land --table trigger_executions`: {one_line(error)}"
+                ) from error
+            self._say(f"what became of {named} is not recorded yet, tries again: {one_line(error)}")
+            self._tell_at = time.monotonic() + min(2 ** (self._tellings - 1), LONGEST_PAUSE)
+            return
+        self._ended_calls, self._tellings, self._tell_at = [], 0, 0.0
         for call in ended:
             self._at_work.remove(call)
             self.counts[str(call.event)] += 1
@@ -206,14 +241,20 @@ class Worker:
             )
 
     def _say_still_at_work(self) -> None:
-        late = [call for call in self._at_work if self._until_heartbeat(call) <= 0]
-        if late:
+        """Heartbeats; one that cannot be written is tried again soon and ends no service."""
+        late = [call for call in self._at_work if call.beat_at <= time.monotonic()]
+        if not late:
+            return
+        try:
             self._executions.append(self._rows(late, STARTED))
+        except Exception as error:
+            named = ", ".join(call.document for call in late)
+            self._say(f"cannot say that {named} is at work, tries again: {one_line(error)}")
             for call in late:
-                call.told = time.monotonic()
-
-    def _until_heartbeat(self, call: Call) -> float:
-        return call.told + call.timeout_seconds / HEARTBEATS - time.monotonic()
+                call.beat_after(1)
+            return
+        for call in late:
+            call.beat_after(call.timeout_seconds)
 
     def _rows(self, calls: Iterable[Call], event: str) -> str:
         recorded_at = _time(_now())
@@ -229,6 +270,7 @@ class Worker:
                 _time(call.started_at),
                 _time(call.ended_at),
                 literal(call.message[:LONGEST_MESSAGE] if call.message else None),
+                literal(call.result),
                 recorded_at,
             ]
             rows.append(f"({', '.join(values)})")
@@ -293,6 +335,19 @@ def _aware(values: list[Any]) -> list[Any]:
 def _said(error: BaseException) -> str:
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _as_json(answer: Any) -> tuple[str | None, str | None]:
+    """What a service has returned, as JSON, and else why that is not kept; it has succeeded."""
+    if answer is None:
+        return None, None
+    try:
+        text = json.dumps(answer, ensure_ascii=False, allow_nan=False, default=str)
+    except Exception as error:
+        return None, f"what it returned is not kept, it cannot be written as JSON: {_said(error)}"
+    if len(text) > LONGEST_RESULT:
+        return None, f"what it returned is not kept: {len(text)} characters of JSON are too many"
+    return text, None
 
 
 def _now() -> datetime:

@@ -6,7 +6,12 @@
 
     {{ run_hooks(pre_hooks) }}
 
-    {%- set said = adapter.exactly_once.serve(model, sql, graph) -%}
+    {%- set said = adapter.exactly_once.serve(
+        model,
+        sql,
+        work_list(model.config.meta.get('service') or model.name),
+        ref('execution_state'),
+    ) -%}
     {%- if 'TRANSIENT_ERROR' in said -%}
         {%- do exceptions.warn('exactly_once: ' ~ said) -%}
     {%- else -%}

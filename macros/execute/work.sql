@@ -1,12 +1,20 @@
 {% macro work() -%}
     {#- The documents that a model of materialization `service` is to process now, with the columns
-        of dispatched_documents: a frozen list, since work that lands meanwhile is the next run's.
-        A unit test gives its own rows as ref('dispatched_documents'). -#}
+        of dispatched_documents, in their order: a frozen list, since work that lands meanwhile is
+        the next run's. A unit test gives its own rows as ref('dispatched_documents'). -#}
     {%- set dispatched = ref('dispatched_documents') -%}
+    {#- what work_list() reads -#}
     {%- do ref('execution_state') -%}
+    {%- do ref('transports') -%}
     {%- if model.resource_type == 'unit_test' -%}
         {{ dispatched }}
     {%- else -%}
-        {{ model.schema }}.{{ model.alias }}__work
+        (
+            select * except (place, is_serial, started_at, last_event_at)
+            from {{ model.schema }}.{{ model.alias }}__work_{{ invocation_id | replace('-', '_') }}
+            -- a list that fails is tried in parts
+            where true /* part */
+            order by place
+        )
     {%- endif -%}
 {%- endmacro %}

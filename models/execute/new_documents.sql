@@ -1,20 +1,21 @@
 {{
     config(
-        materialized='incremental',
-        incremental_strategy='append',
-        on_schema_change='append_new_columns',
-        full_refresh=false,
+        materialized='appended',
         tags=['state'],
+        contract={'enforced': false},
         pre_hook="{{ under_lock() }}",
     )
 }}
 {#- It takes up where its own last row ends: the append is one commit, so a run that is killed
     before it leaves the documents to the next run, and one that is killed behind it has nothing
-    left to add. -#}
+    left to add. A run that was taken over in between appends nothing. -#}
 {%- set in_run = execute and adapter.exactly_once.run -%}
 {%- set last_run_number = none -%}
-{%- if in_run and is_incremental() -%}
-    {%- set last_run_number = run_query('select max(run_number) from ' ~ this).rows[0][0] -%}
+{%- if in_run and load_cached_relation(this) -%}
+    {%- set last_run_number = run_query(
+        'select max(run_number) from ' ~ this
+        ~ ' version as of ' ~ adapter.exactly_once.start_of(this)
+    ).rows[0][0] -%}
 {%- endif -%}
 {%- set published = published_since('document_status', last_run_number)
     if in_run else ref('document_status') -%}

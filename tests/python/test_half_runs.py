@@ -10,6 +10,8 @@ from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 from test_transaction import delivery
 
+from dbt_exactly_once.effects import Effect
+
 BUILD = ("build", "--selector", "hot_path")
 BROKEN = "{{ exceptions.raise_compiler_error('broken') if execute }}"
 REMEDY = "would run a part of the transaction only"
@@ -168,3 +170,30 @@ def test_a_scratch_table_of_another_run_is_not_published(runs: DbtRuns) -> None:
     runs.forget_parsed()
     runs.decide()
     assert decided(runs) == {"d1"}
+
+
+def test_a_run_that_was_taken_over_adds_no_new_documents(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """18.9: while a run's insert into new_documents is at work, the run that has taken over adds
+    the same documents; they stand there once."""
+    runs.land("deliveries", [delivery(1)])
+    append = Effect.append
+
+    def append_late(effect: Effect, select: str) -> None:
+        append(effect, select)
+        # as the other run does
+        table = f"{runs.schema}.new_documents"
+        runs.spark.sql(f"insert into {table} select * from {table}.branch_{effect.branch}")
+
+    monkeypatch.setattr(Effect, "append", append_late)
+    (told,) = failures(runs.dbt(*BUILD))[:1]
+    assert "adds nothing to" in told
+    assert "the next run adds what is missing" in told
+    monkeypatch.undo()
+    runs.run(*BUILD)
+    counts = runs.rows(
+        "select delivery_id, count(*) from {schema}.new_documents "
+        "group by delivery_id, trigger_name"
+    )
+    assert set(counts) == {("d1", 1)}

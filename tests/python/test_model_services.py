@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,10 @@ import yaml
 from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.services import ModelServices
+from dbt_exactly_once.effects import Effect
+from dbt_exactly_once.engine import ExactlyOnceError, SparkEngine
+from dbt_exactly_once.executions import Executions
+from dbt_exactly_once.services import ModelService, ModelServices
 
 MODEL = """
 {{ config(materialized='service', meta={'service': 'book_order'}) }}
@@ -65,6 +69,14 @@ def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
     )
     found.run("seed")
     return found
+
+
+def land_serial(runs: DbtRuns, documents: dict[str, str]) -> None:
+    with (runs.folder / "seeds" / "triggers.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    runs.seed("triggers", [{**row, "processing_mode": "serial"} for row in rows])
+    runs.run("seed")
+    land(runs, documents)
 
 
 def land(runs: DbtRuns, documents: dict[str, str]) -> None:
@@ -145,7 +157,7 @@ def test_a_run_that_dies_behind_the_effect_is_a_success(
     runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     land(runs, {"d1": "1"})
-    die(monkeypatch, "_forget")
+    die(monkeypatch, "_drop_list")
     assert "killed" in failures(whole_run(runs))[0]
     monkeypatch.undo()
     # nobody has heard the end
@@ -158,14 +170,174 @@ def test_a_run_that_dies_behind_the_effect_is_a_success(
 def test_a_run_that_dies_before_the_effect_is_made_again(
     runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """18.11: what a hook of the model writes to its table is not taken for the effect."""
+    runs.rows("create table {schema}.booked_orders (delivery_id string, order_number string)")
+    hook = """pre_hook="insert into {{ this }} select 'hook', 'h'", meta="""
+    model = runs.folder / "services" / "booked_orders.sql"
+    model.write_text(MODEL.replace("meta=", hook))
+    runs.forget_parsed()
     land(runs, {"d1": "1", "d2": "2"})
-    die(monkeypatch, "_make_effect")
+    die(monkeypatch, "_stage")
     assert "killed" in failures(whole_run(runs))[0]
     monkeypatch.undo()
-    assert booked(runs) == []
+    assert booked(runs) == [("hook", "h")]
+    assert told(runs) == []
     land(runs, {"d3": "3"})
     assert whole_run(runs).success
-    assert booked(runs) == [("d1", "1"), ("d2", "2"), ("d3", "3")]
+    assert booked(runs) == [("d1", "1"), ("d2", "2"), ("d3", "3"), ("hook", "h"), ("hook", "h")]
+
+
+def test_a_serial_trigger_is_worked_through_in_one_batch_up_to_the_document_that_fails(
+    runs: DbtRuns,
+) -> None:
+    """19.5: a model takes all documents of a serial trigger in their order; of those behind one
+    that fails none is done, or started, before it."""
+    land_serial(runs, {"d1": "1", "d2": "2", "d3": "bad", "d4": "4", "d5": "5"})
+    assert whole_run(runs).success
+    assert booked(runs) == [("d1", "1"), ("d2", "2")]
+    assert [row[:3] for row in told(runs)] == [
+        ("d1", 1, "STARTED"),
+        ("d1", 1, "SUCCESS"),
+        ("d2", 1, "STARTED"),
+        ("d2", 1, "SUCCESS"),
+        ("d3", 1, "STARTED"),
+        ("d3", 1, "TRANSIENT_ERROR"),
+    ]
+    # the second attempt is the last one, and the next run hears of it
+    assert whole_run(runs).success
+    assert booked(runs) == [("d1", "1"), ("d2", "2")]
+    assert whole_run(runs).success
+    assert booked(runs) == [("d1", "1"), ("d2", "2"), ("d4", "4"), ("d5", "5")]
+
+
+class Runs:
+    """Runs of the service outside of dbt, which can be made to cross each other."""
+
+    def __init__(
+        self, runs: DbtRuns, monkeypatch: pytest.MonkeyPatch, engine: SparkEngine | None = None
+    ) -> None:
+        found: dict[str, Any] = {}
+
+        def keep(
+            self: ModelServices, service: ModelService, sql: str, work: str, states: str, _: Any
+        ) -> str:
+            found.update(service=service, sql=sql, work=work, states=states, run_id=self._run_id)
+            raise RuntimeError("killed")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(ModelServices, "run", keep)
+            assert "killed" in failures(whole_run(runs))[0]
+        self._found = found
+        self._runs = runs
+        self._engine = engine or SparkEngine(runs.spark)
+
+    def services(self, run_id: str) -> ModelServices:
+        executions = Executions(self._engine, f"{self._runs.landing}.trigger_executions")
+        return ModelServices(self._engine, run_id, executions)
+
+    def run(self, run_id: str, check: Any = lambda: None) -> str:
+        found = self._found
+        lists = [found["service"].work(name) for name in (found["run_id"], run_id)]
+        return self.services(run_id).run(
+            found["service"], found["sql"].replace(*lists), found["work"], found["states"], check
+        )
+
+    def settle(self, run_id: str) -> list[str]:
+        schema = self._runs.schema
+        tables = {f"{schema}.{row[1]}" for row in self._engine.rows(f"show tables in {schema}")}
+        return self.services(run_id).settle([self._found["service"]], tables)
+
+
+def test_a_run_that_was_taken_over_adds_nothing_to_the_effect(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """18.9: a run is taken over while its insert is at work, or between the start of its documents
+    and the publication of the effect; each document has its effect once all the same."""
+    land(runs, {"d1": "1", "d2": "2"})
+    crossing = Runs(runs, monkeypatch)
+    settled: list[str] = []
+
+    def take_over() -> None:
+        if not settled:
+            settled.extend(crossing.settle("b"))
+            settled.append(crossing.run("b"))
+            raise ExactlyOnceError("run a has lost its lock")
+
+    with pytest.raises(ExactlyOnceError, match="lost its lock"):
+        crossing.run("a", check=take_over)
+    assert settled == [
+        "book_order: run a was cut off; it had started nothing, its work is done by this run",
+        "2 SUCCESS",
+    ]
+    assert booked(runs) == [("d1", "1"), ("d2", "2")]
+    assert [row[3] for row in told(runs)] == [1, 1, 1, 1]
+
+    land(runs, {"d3": "3"})
+    crossing = Runs(runs, monkeypatch)
+    publish = Effect.publish
+
+    def publish_late(effect: Effect) -> str:
+        monkeypatch.setattr(Effect, "publish", publish)
+        settled[:] = crossing.settle("d")
+        # and somebody has written to the table meanwhile
+        runs.rows("insert into {schema}.booked_orders select 'other', 'o'")
+        assert publish(effect) == "", "it has happened"
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr(Effect, "publish", publish_late)
+    with pytest.raises(RuntimeError, match="killed"):
+        crossing.run("c")
+    assert settled == ["book_order: run c was cut off; its effect on 1 documents is published"]
+    assert booked(runs) == [("d1", "1"), ("d2", "2"), ("d3", "3"), ("other", "o")]
+
+    # the effect is ready and its documents are started when the run dies
+    land(runs, {"d4": "4"})
+    crossing = Runs(runs, monkeypatch)
+    monkeypatch.setattr(Effect, "publish", lambda _: "killed")
+    with pytest.raises(ExactlyOnceError, match="is not published yet"):
+        crossing.run("e")
+    monkeypatch.undo()
+    runs.rows("insert into {schema}.booked_orders select 'other', 'p'")
+    assert whole_run(runs).success
+    assert booked(runs)[3:] == [("d4", "4"), ("other", "o"), ("other", "p")]
+    assert ("d4", 1, "SUCCESS", 1) in told(runs)
+    tables = [row[1] for row in runs.rows("show tables in {schema}")]
+    assert not [name for name in tables if "__work_" in name]
+    refs = runs.rows("select name from {schema}.booked_orders.refs")
+    assert refs == [("main",)]
+
+
+class LostAnswers(SparkEngine):
+    """A catalog that does what it is asked and then says that it does not know."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        super().__init__(spark)
+        self.to_be_lost = [
+            "branch_effect_ insert",
+            "fast_forward trigger_executions",
+            "fast_forward booked_orders",
+        ]
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        found = super().rows(sql)
+        for kind in self.to_be_lost:
+            if all(part in sql for part in kind.split()):
+                self.to_be_lost.remove(kind)
+                raise RuntimeError("CommitStateUnknownException: 504 Gateway Timeout")
+        return found
+
+
+def test_a_commit_whose_answer_is_lost_is_looked_up_and_not_made_again(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """18.10: neither the insert of a service nor its publication is repeated when the catalog does
+    not say whether it has happened."""
+    land(runs, {"d1": "1"})
+    engine = LostAnswers(runs.spark)
+    assert Runs(runs, monkeypatch, engine).run("a") == "1 SUCCESS"
+    assert engine.to_be_lost == []
+    assert booked(runs) == [("d1", "1")]
+    assert told(runs) == [("d1", 1, "STARTED", 1), ("d1", 1, "SUCCESS", 1)]
 
 
 def die(monkeypatch: pytest.MonkeyPatch, step: str) -> None:

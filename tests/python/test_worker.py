@@ -69,7 +69,7 @@ def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
     return found
 
 
-def land(runs: DbtRuns, document_type: str, *names: str) -> None:
+def land(runs: DbtRuns, document_type: str, *names: str, clock: datetime | None = None) -> None:
     runs.land(
         "deliveries",
         [
@@ -86,7 +86,7 @@ def land(runs: DbtRuns, document_type: str, *names: str) -> None:
             for number, name in enumerate(names)
         ],
     )
-    runs.run("run", *WHOLE)
+    runs.run("run", *WHOLE, clock=clock)
 
 
 def told(runs: DbtRuns) -> Counter[tuple[str, int, str]]:
@@ -161,6 +161,43 @@ def test_a_worker_goes_through_a_queue_in_order_and_tries_again(runs: DbtRuns) -
     assert branches == [("main",)]
 
 
+def test_what_a_service_returns_is_kept_whatever_the_clock_of_the_run(runs: DbtRuns) -> None:
+    """18.12, 19.9: the clock of a run two days ahead of the worker's hides nothing that the worker
+    reports; a return value is kept as JSON with the SUCCESS."""
+    land(runs, "letter", "l1", "l2", "l3", clock=NOW + timedelta(days=2))
+    returns: dict[str, Any] = {
+        "l1": {"parcel": 7, "to": "M\u00fcnchen"},
+        "l2": ["x" * 20_000],
+        "l3": None,
+    }
+    calls: list[tuple[str, int]] = []
+
+    def ship(work: Work) -> Any:
+        calls.append((work.delivery_id, work.attempt))
+        assert len(calls) < 9, calls
+        return returns[work.delivery_id]
+
+    worker_of(runs, ship).run(once=True)
+    assert calls == [("l1", 1), ("l2", 1), ("l3", 1)]
+    kept = runs.rows(
+        "select delivery_id, result, message like '%20004 characters%' "
+        "from {landing}.trigger_executions where event = 'SUCCESS' order by 1"
+    )
+    assert kept == [
+        ("l1", '{"parcel": 7, "to": "M\u00fcnchen"}', None),
+        ("l2", None, True),
+        ("l3", None, None),
+    ]
+
+    # a view between runs reads on from what the last run has consumed, however old that is
+    runs.run("run", *WHOLE)
+    for number in range(2):
+        late = {"delivery_id": "l1", "trigger_name": "letters", "event": "STARTED", "attempt": 2}
+        runs.land("trigger_executions", [{"execution_id": f"late {number}", **late}])
+    runs.run("run-operation", operation="maintain", variables={"keep_snapshots_hours": 0})
+    assert runs.rows("select * from {schema}.execution_state") == []
+
+
 def test_a_long_call_says_that_it_is_still_at_work(
     runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +221,81 @@ def test_a_long_call_says_that_it_is_still_at_work(
     worker.run(once=True)
     assert told(runs)["p1", 1, "STARTED"] >= 3
     assert told(runs)["p1", 1, "SUCCESS"] == 1
+
+
+class ALake:
+    """One document for a worker, in place of Spark; a list of writes that fail."""
+
+    relation = "trigger_executions"
+
+    def __init__(self, documents: int, failing: list[str]) -> None:
+        self.works = [
+            (f"d{number}", "letters", "ship", 1, "letter", "k", "{}", "RABBITMQ", None, NOW, 300)
+            for number in range(documents)
+        ]
+        self.failing = failing
+        self.told: list[tuple[str, str]] = []
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        if self.failing[:1] == ["LOOK UP"] and "dispatched" in sql:
+            raise RuntimeError(f"[SQLITE_BUSY] {self.failing.pop(0)}")
+        return [self.works.pop(0)] if self.works and "dispatched" in sql else []
+
+    def start(self, look_up: Callable[[], Any], _: Callable[[Any], str]) -> Any:
+        return look_up()
+
+    def append(self, rows: str) -> None:
+        event = next(name for name in ("STARTED", "SUCCESS") if f"'{name}'" in rows)
+        if self.failing[:1] == [event]:
+            raise RuntimeError(f"[SQLITE_BUSY] {self.failing.pop(0)}")
+        self.told += [(event, name) for name in ("d0", "d1") if f"'{name}'" in rows]
+
+
+def test_a_write_that_fails_does_not_end_a_worker_whose_services_are_at_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """18.16: a heartbeat, a look-up of more work or the record of an end that fails is said in a
+    line and tried again; the services that are at work go on."""
+    lake = ALake(2, [])
+    said: list[str] = []
+    failed = threading.Event()
+
+    def ship(work: Work) -> None:
+        if work.delivery_id == "d0":
+            # while it is at work, all that the worker writes fails once
+            lake.failing += ["LOOK UP", "STARTED", "STARTED", "SUCCESS"]
+            assert failed.wait(30)
+        # a heartbeat is due every tenth of a second
+        time.sleep(0.5)
+
+    def say(line: str) -> None:
+        said.append(line)
+        if lake.failing == ["SUCCESS"]:
+            failed.set()
+
+    Worker(
+        lake,  # type: ignore[arg-type]
+        "schema",
+        lake,  # type: ignore[arg-type]
+        {"ship": ship},
+        Work,
+        TransientError,
+        concurrency=2,
+        poll_seconds=0.05,
+        say=say,
+    ).run(once=True)
+    tried_again = [line for line in said if "tries again" in line]
+    assert [line.partition("[SQLITE_BUSY] ")[2] for line in tried_again] == [
+        "LOOK UP",
+        "STARTED",
+        "STARTED",
+        "SUCCESS",
+    ]
+    assert tried_again[1].startswith("cannot say that d0 of letters")
+    assert sorted(told for told in lake.told if told[0] == "SUCCESS") == [
+        ("SUCCESS", "d0"),
+        ("SUCCESS", "d1"),
+    ]
 
 
 def test_what_cannot_be_worked_for_is_told_in_one_line(
