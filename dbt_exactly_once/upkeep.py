@@ -168,7 +168,7 @@ class Upkeep:
         for table in self._transactions.ledgers.values():
             said += self._expire(table, older_than, orphans_before)
         for name, table in self._transactions.landed.items():
-            consumed = self._committed_at(table, published["landed_snapshots"].get(name))
+            consumed = self._committed_at(table, self._last["landed_snapshots"].get(name))
             said += self._expire(table, min(older_than, consumed or older_than), orphans_before)
         for table in self._transactions.scratch():
             said += self._expire(table, now, orphans_before)
