@@ -42,7 +42,7 @@ members as (
     select
         statuses.*,
         {{ landed_delivery_id('statuses.delivery_id') }} as line_id,
-        runs.run_number
+        runs.run_number as decided_by_run
     from {{ last_published('document_status') }} as statuses
     inner join {{ last_published('published_runs') }} as runs on statuses.run_id = runs.run_id
     left semi join requests
@@ -104,8 +104,8 @@ latest as (
     select
         line_id,
         trigger_name,
-        max_by(delivery_id, run_number) as delivery_id,
-        max_by(outcome, run_number) as outcome,
+        max_by(delivery_id, decided_by_run) as delivery_id,
+        max_by(outcome, decided_by_run) as outcome,
         max(recoveries) as recoveries
     from with_outcome
     group by line_id, trigger_name
@@ -175,7 +175,7 @@ settled as (
         on
             others.delivery_id = ended.delivery_id
             and others.trigger_name = ended.trigger_name
-            and doubts.run_number < ended.heard_by_run
+            and doubts.decided_by_run < ended.heard_by_run
     where
         doubts.outcome = 'IN_DOUBT'
         and ended.ended_by = 'SUCCESS'
