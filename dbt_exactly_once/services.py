@@ -206,6 +206,9 @@ class ModelServices:
             except UnknownCommitError:
                 raise
             except Exception as error:
+                if PART not in sql:
+                    # it does not read work(): every part of the list would be all of it
+                    raise
                 if first < last:
                     middle = (first + last) // 2
                     parts += [(middle + 1, last), (first, middle)]
