@@ -229,7 +229,7 @@ def _transports(project: Project) -> list[str]:
     file = own if own.is_file() else project.package_folder / TRANSPORTS
     try:
         with file.open(encoding="utf-8-sig", newline="") as file:
-            names = [row["transport"] for row in csv.DictReader(file) if row["transport"]]
+            names = [row["transport"].strip() for row in csv.DictReader(file) if row["transport"]]
     except (OSError, KeyError) as error:
         raise ExactlyOnceError(
             f"{TRANSPORTS} cannot be read, it says which transports are known: {error}"

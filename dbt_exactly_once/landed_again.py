@@ -154,7 +154,7 @@ def _land(
             f"select bool_or({same} and there.landed_at >= timestamp '{requested_at}'), "
             "bool_or(there.received_at is not null and there.guaranteed is not null and "
             f"known.transport is not null) from {deliveries} as there cross join {row} "
-            f"left join {transports} as known on there.transport = known.transport "
+            f"left join {transports} as known on there.transport = trim(known.transport) "
             f"where there.delivery_id = {literal(delivery_id)}"
         )[0]
         if has_landed:

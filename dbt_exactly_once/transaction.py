@@ -136,8 +136,8 @@ class Run(Publication):
     latest_in_queue: str | None = None
     # False: a preview, which decides all and publishes nothing
     publishes: bool = True
-    # what is published, also in a preview that starts from nothing
-    mains: dict[str, str] = field(default_factory=dict)
+    # the snapshots of the seeds that it reads, by their relations
+    seeds: dict[str, str] = field(default_factory=dict)
     # the ledgers that this run has begun to write
     written: set[str] = field(default_factory=set)
     # entries of history that had expired
@@ -488,7 +488,6 @@ class Transactions:
             publication_number=(last["publication_number"] if last else 0) + 1,
             schema=self._schema,
             starts={name: str(snapshot) for name, snapshot in starts.items()},
-            mains={name: str(snapshot) for name, snapshot in starts.items()},
             consumed={name: consumed.get(name) for name in self._landed},
             landed=mains_of(self.refs(self._landed)),
             greatest_received_at=last["greatest_received_at"] if last else None,
@@ -662,6 +661,15 @@ class Transactions:
         """The names of a table's columns, in the table's order."""
         return self._engine.columns(str(relation))
 
+    def seed_as_written(self, path: str, delimiter: str) -> Any:
+        """The agate table of a CSV in which every cell is text, also one that says null."""
+        import agate
+
+        text = agate.TypeTester(types=[agate.Text(cast_nulls=False)])
+        return agate.Table.from_csv(
+            path, column_types=text, encoding="utf-8-sig", delimiter=delimiter
+        )
+
     def noted(self, key: str) -> str | None:
         """What a run has noted under a key, see `note`."""
         return self.properties(self._ledgers[RECORD].relation).get(key)
@@ -760,6 +768,22 @@ class Transactions:
             run.removed = count_expired(self._engine, history, run.removal_bound)
             if run.removed:
                 self._engine.rows(REMOVAL.format(history, run.removal_bound))
+
+    def check_seeds_stayed(self) -> None:
+        """Refuse what was decided by seeds that another command has loaded meanwhile.
+
+        Parts of a run read the seeds at different times, so some would follow the old version and
+        some the new one.
+        """
+        seeds = self._open_run().seeds
+        refs = self._engine.refs(list(seeds))
+        changed = sorted(name for name, read in seeds.items() if refs[name].get("main") != read)
+        if changed:
+            raise ExactlyOnceError(
+                f"exactly_once: {', '.join(changed)} was loaded by `dbt seed` while this run was "
+                "at work: nothing is published, since parts of it read the earlier version; start "
+                "it again"
+            )
 
     def publish(self, news: int, findings: Sequence[str] = ()) -> None:
         """Make the run's branch the truth, `published_runs` first.

@@ -21,11 +21,13 @@
                     {{ wanted }}.landed_received_at,
                     {{ wanted }}.delivery_id,
                     {{ wanted }}.trigger_name
-                order by {{ order_of_landing('landed') }}
+                order by {{ order_of_landing('landed', 'landed.is_of_known_transport') }}
             ) as arrival
         from {{ wanted }}
         left join (
-            select deliveries.*
+            select
+                deliveries.*,
+                transports.transport is not null as is_of_known_transport
             from (
                 select
                     *,
@@ -33,7 +35,7 @@
                     _pos as landed_position
                 from {{ deliveries }}
             ) as deliveries
-            left semi join {{ ref('transports') }} as transports
+            left join {{ transports_of_seed() }} as transports
                 on deliveries.transport = transports.transport
             where
                 {{ contract_breach('true') }} is null

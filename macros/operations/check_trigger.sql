@@ -2,7 +2,7 @@
     {#- Stop an operation that names a trigger which the seed does not have; make the landed tables
         where no run has made them yet. -#}
     {%- set known = run_query(
-        'select trigger_name from ' ~ ref('triggers') ~ ' order by trigger_name'
+        'select trim(trigger_name) from ' ~ ref('triggers') ~ ' order by 1'
     ).columns[0].values() -%}
     {%- if trigger_name not in known -%}
         {%- do exceptions.raise_compiler_error(

@@ -1,7 +1,7 @@
 {% macro retire_trigger(trigger_name, reason=none, by=none) %}
     {%- if execute -%}
         {%- set seeded = run_query(
-            'select 1 from ' ~ ref('triggers') ~ ' where trigger_name = ' ~ sql_text(trigger_name)
+            'select 1 from ' ~ ref('triggers') ~ ' where trim(trigger_name) = ' ~ sql_text(trigger_name)
         ).rows | length -%}
         {%- set known = run_query(
             'select 1 from ' ~ ref('trigger_states') ~ ' where trigger_name = '

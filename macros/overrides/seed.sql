@@ -1,8 +1,9 @@
 {% materialization seed, adapter='spark' %}
     {#- A seed is replaced in one atomic statement, and only where its CSV has changed: the file's
         checksum is kept with the table, so that a run can tell whether it sees the CSV's version.
-        Every column is text, as it was written. Names its macro with the package, since another
-        project calls this for seeds of its own. -#}
+        Every cell is text, as it was written: dbt would read one that says null as no text at all,
+        and 007 as a number where its column has no type. A blank cell is null. Names its macro with
+        the package, since another project calls this for seeds of its own. -#}
     {%- set relation = this.incorporate(type='table') -%}
     {%- set checksum = model.checksum.checksum -%}
     {%- set existing = load_cached_relation(this) -%}
@@ -12,7 +13,9 @@
             {%- set loaded.checksum = row[1] -%}
         {%- endfor -%}
     {%- endif -%}
-    {%- set table = load_agate_table() -%}
+    {%- set table = adapter.exactly_once.seed_as_written(
+        load_agate_table().original_abspath, model.config.delimiter
+    ) -%}
     {%- do store_result('agate_table', response='OK', agate_table=table) -%}
 
     {{ run_hooks(pre_hooks) }}
@@ -34,7 +37,7 @@
             from values
                 {% for row in table.rows -%}
                     ({% for value in row -%}
-                        {{ exactly_once.sql_text(value) }}{{ ', ' if not loop.last }}
+                        {{ exactly_once.sql_text(value or none) }}{{ ', ' if not loop.last }}
                     {%- endfor %}){{ ',' if not loop.last }}
                 {% else -%}
                     ({% for name in table.column_names %}null{{ ', ' if not loop.last }}{% endfor %})

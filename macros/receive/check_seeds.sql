@@ -3,6 +3,9 @@
         right is not looked at again: the same checks of the same snapshots say the same. -#}
     {%- if execute and adapter.exactly_once.run -%}
         {%- set seeds = seed_versions() -%}
+        {%- for seed in seeds -%}
+            {%- do adapter.exactly_once.run.seeds.update({seed.relation: seed.snapshot}) -%}
+        {%- endfor -%}
         {%- set violations = seed_violations() -%}
         {%- set checks = local_md5(violations ~ tojson(seeds)) -%}
         {%- set problems = [] -%}

@@ -3,8 +3,8 @@
     {%- set deliveries = source('landing', 'deliveries') | string -%}
     {%- set problems = [] -%}
     {%- for row in run_query(
-        "select trigger_name, position, filter from " ~ ref('trigger_conditions')
-        ~ " where trim(filter) != '' order by trigger_name, position"
+        "select trigger_name, position, filter from " ~ conditions_of_seed()
+        ~ " where filter is not null order by trigger_name, position"
     ).rows -%}
         {%- set problem = adapter.exactly_once.filter_problem(row[2], deliveries) -%}
         {%- if problem -%}

@@ -5,7 +5,7 @@
     {%- set problems = [] -%}
     {%- if previewed -%}
         {%- set known = run_query(
-            'select trigger_name from ' ~ ref('triggers') ~ ' order by trigger_name'
+            'select trim(trigger_name) from ' ~ ref('triggers') ~ ' order by 1'
         ).columns[0].values() -%}
         {%- set rows = [] -%}
         {%- for trigger, settings in previewed.items() -%}
@@ -23,10 +23,8 @@
             {%- endfor -%}
             {%- set values = [sql_text(trigger) ~ ' as trigger_name'] -%}
             {%- for setting in trigger_defaults() -%}
-                {%- set value = settings.get(setting) -%}
                 {%- do values.append(
-                    'cast(' ~ sql_text(value | lower if value is boolean else value)
-                    ~ ' as string) as ' ~ setting
+                    'cast(' ~ sql_text(settings.get(setting)) ~ ' as string) as ' ~ setting
                 ) -%}
             {%- endfor -%}
             {%- do rows.append('select ' ~ values | join(', ')) -%}

@@ -1,19 +1,12 @@
 {% macro seed_violations(triggers=none) -%}
-    {#- One row per wrong value in a configuration seed: seed, row, what is wrong and what to do. -#}
+    {#- One row per wrong value in a configuration seed: seed, row, what is wrong and what to do. A
+        value is wrong where it is not blank and seed_value, which reads it, gives nothing. -#}
     {%- set triggers = triggers or ref('triggers') -%}
     {%- set conditions = ref('trigger_conditions') -%}
     {%- set transports = ref('transports') -%}
     {%- set registered = {
         'resolver': adapter.exactly_once.hook_names('resolver'),
         'resource_monitor': adapter.exactly_once.hook_names('resource_monitor'),
-    } -%}
-    {%- set one_of = {
-        'api': ['MSG', 'JMS'],
-        'acknowledgement_mode': [
-            'CLIENT_ACKNOWLEDGE', 'TRANSACTED', 'AUTO_ACKNOWLEDGE', 'DUPS_OK_ACKNOWLEDGE'
-        ],
-        'processing_mode': ['serial', 'concurrent'],
-        'on_retry_failure': ['throw', 'suspend'],
     } -%}
     select seed, place, problem
     from (
@@ -26,44 +19,28 @@
                     'trigger_name is blank: give every trigger a name',
                     null
                 ),
-                {% for setting, (type, default) in trigger_defaults().items() -%}
-                    {%- if setting in one_of %}
+                {% for setting, (type, default) in trigger_defaults().items()
+                    if type != 'string' or setting in seed_words() -%}
                 if(
                     trim({{ setting }}) != ''
-                    and trim({{ setting }}) not in (
-                        {%- for value in one_of[setting] %}{{ sql_text(value) }}{{ ', ' if not loop.last }}{% endfor -%}
-                    ),
-                    concat('{{ setting }} is ', {{ setting }}, ': use {{ one_of[setting] | join(" or ") }}'),
-                    null
-                ),
-                    {%- elif type != 'string' %}
-                if(
-                    trim({{ setting }}) != ''
-                    and (
-                        try_cast(trim({{ setting }}) as {{ type }}) is null
-                        {% if type == 'boolean' -%}
-                        {#- lower() would make Spark list the lower case of all characters #}
-                        or not trim({{ setting }}) rlike '(?s)^(?i:true|false)(?!.)'
-                        {%- elif type in ['int', 'bigint'] -%}
-                        or try_cast(trim({{ setting }}) as {{ type }}) < 0
-                        or not trim({{ setting }}) rlike '^[0-9]+$'
-                        {%- endif %}
-                    ),
+                    and {{ seed_value(setting, type, setting) }} is null,
                     concat(
                         '{{ setting }} is ', {{ setting }}, ': use
-                        {%- if type == 'boolean' %} true or false
+                        {%- if setting in seed_words() %} {{ seed_words()[setting] | join(" or ") }}
+                        {%- elif type == 'boolean' %} true or false
                         {%- elif type == 'timestamp' %} a time such as 2026-01-31 12:00:00 (UTC)
                         {%- else %} a whole number, 0 or more{% endif %}'
                     ),
                     null
                 ),
-                    {%- endif -%}
-                {%- endfor %}
+                {% endfor -%}
                 {% for kind, names in registered.items() -%}
                 if(
-                    trim({{ kind }}) not in (
-                        'none', ''
-                        {%- for name in names %}, {{ sql_text(name) }}{% endfor -%}
+                    not array_contains(
+                        cast(array(
+                            {%- for name in names %}{{ sql_text(name) }}{{ ', ' if not loop.last }}{% endfor -%}
+                        ) as array<string>),
+                        {{ seed_value(kind, 'string', kind) }}
                     ),
                     concat(
                         '{{ kind }} is ', {{ kind }}, ', which no module of python_udfs registers: ',
@@ -77,10 +54,10 @@
         union all
         select
             'triggers',
-            concat('trigger ', trigger_name),
+            concat('trigger ', trim(trigger_name)),
             'the name stands there more than once: name every trigger differently'
         from {{ triggers }}
-        group by trigger_name
+        group by trim(trigger_name)
         having count(*) > 1
         union all
         select
@@ -88,7 +65,7 @@
             concat('condition ', coalesce(position, '(no position)'), ' of trigger ', coalesce(trigger_name, '(none)')),
             explode(array(
                 if(
-                    coalesce(trim(position), '') not rlike '^[0-9]+$' or try_cast(position as int) is null,
+                    {{ seed_value('position', 'int', 'position') }} is null,
                     'position is no whole number: number the conditions of a trigger',
                     null
                 ),
@@ -113,24 +90,25 @@
                 conditions.*,
                 triggers.trigger_name is not null as is_known
             from {{ conditions }} as conditions
-            left join (select distinct trigger_name from {{ triggers }}) as triggers
-                on conditions.trigger_name = triggers.trigger_name
+            left join (select distinct trim(trigger_name) as trigger_name from {{ triggers }})
+                as triggers
+                on trim(conditions.trigger_name) = triggers.trigger_name
         )
         union all
         select
             'trigger_conditions',
-            concat('condition ', cast(try_cast(position as int) as string), ' of trigger ', trigger_name),
+            concat('condition ', position, ' of trigger ', trigger_name),
             'two conditions stand in one position: number them differently'
-        from {{ conditions }}
-        where try_cast(position as int) is not null
-        group by trigger_name, try_cast(position as int)
+        from {{ conditions_of_seed() }}
+        where position is not null
+        group by trigger_name, position
         having count(*) > 1
         union all
         select
             'trigger_conditions',
             concat('condition ', condition_name, ' of trigger ', trigger_name),
             'the name stands there more than once in this trigger: name every condition differently'
-        from {{ conditions }}
+        from {{ conditions_of_seed() }}
         group by trigger_name, condition_name
         having count(*) > 1
         union all
@@ -139,18 +117,19 @@
             concat('transport ', coalesce(transport, '(no name)')),
             explode(array(
                 if(
-                    coalesce(api, '') not in ('MSG', 'JMS'),
+                    {{ seed_value('api', 'string', 'api') }} is null,
                     concat('api is ', coalesce(api, 'blank'), ': use MSG or JMS'),
                     null
                 ),
                 if(
-                    coalesce(counts_deliveries, '') not in ('true', 'false'),
+                    {{ seed_value('counts_deliveries', 'boolean', 'counts_deliveries') }} is null,
                     'counts_deliveries is neither true nor false',
                     null
                 ),
                 if(
-                    counts_deliveries = 'true'
-                    and coalesce(first_delivery_count, '') not rlike '^[0-9]+$',
+                    {{ seed_value('counts_deliveries', 'boolean', 'counts_deliveries') }}
+                    and {{ seed_value('first_delivery_count', 'int', 'first_delivery_count') }}
+                    is null,
                     'first_delivery_count is no whole number: say what the first delivery reads',
                     null
                 )
@@ -161,7 +140,7 @@
             'transports',
             concat('transport ', transport),
             'the name stands there more than once: name every transport once'
-        from {{ transports }}
+        from {{ transports_of_seed() }}
         group by transport
         having count(*) > 1
     )

@@ -9,14 +9,9 @@
         {%- for setting, (type, default) in trigger_defaults().items() -%}
             {%- set cases = [] -%}
             {%- for trigger, settings in previewed.items() if setting in settings -%}
-                {%- set text = sql_text(settings[setting] | string | lower
-                    if settings[setting] is boolean else settings[setting]) -%}
-                {%- if setting in ['resolver', 'resource_monitor'] -%}
-                    {%- set text = "nullif(" ~ text ~ ", 'none')" -%}
-                {%- endif -%}
                 {%- do cases.append(
-                    'when trigger_name = ' ~ sql_text(trigger) ~ ' then cast(' ~ text ~ ' as '
-                    ~ type ~ ')'
+                    'when trigger_name = ' ~ sql_text(trigger) ~ ' then '
+                    ~ seed_value(setting, type, sql_text(settings[setting]))
                 ) -%}
             {%- endfor -%}
             {%- if cases -%}
@@ -28,8 +23,7 @@
         (
             select
                 * except (suspends_on_error),
-                coalesce(suspend_on_preprocessing_error, false)
-                or coalesce(on_retry_failure = 'suspend', false) as suspends_on_error
+                suspend_on_preprocessing_error or on_retry_failure = 'suspend' as suspends_on_error
             from (
                 select
                     * except ({{ columns.keys() | join(', ') }}),

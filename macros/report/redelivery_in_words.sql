@@ -5,6 +5,8 @@
         ': ',
         case
             when {{ f }}.transport is null then 'its landed row is gone'
+            when {{ f }}.counts_deliveries is null
+                then concat({{ f }}.transport, ' is no longer in seeds/transports.csv')
             when not {{ f }}.counts_deliveries
                 then concat({{ f }}.transport, ' does not count deliveries')
             when {{ f }}.redelivery_count is null then concat({{ f }}.transport, ' gave no count')

@@ -1,5 +1,6 @@
 {% macro publish_run() %}
     {%- if execute -%}
+        {%- do adapter.exactly_once.check_seeds_stayed() -%}
         {%- set found = run_query(
             "select (select count_if(not had_waited) from " ~ ref('trigger_queue') ~ ")"
             ~ " + (select count_if(is_decided) from " ~ ref('decisions') ~ ")"

@@ -1,4 +1,6 @@
 {%- set facts = queue_facts() -%}
+{#- a transport may have left the seed while its deliveries wait -#}
+{%- set api = 'coalesce(transports.transport_api, current_triggers.api)' -%}
 with
 
 current_triggers as (
@@ -9,24 +11,16 @@ current_triggers as (
 
 conditions as (
 
-    select
-        trigger_name,
-        cast(position as int) as position,
-        condition_name,
-        document_type,
-        nullif(trim(service), '') as service
-    from {{ ref('trigger_conditions') }}
+    select * from {{ conditions_of_seed() }}
 
 ),
 
 transports as (
 
     select
-        transport,
-        api as transport_api,
-        cast(counts_deliveries as boolean) as counts_deliveries,
-        cast(first_delivery_count as int) as first_delivery_count
-    from {{ ref('transports') }}
+        * except (api),
+        api as transport_api
+    from {{ transports_of_seed() }}
 
 ),
 
@@ -404,17 +398,17 @@ with_settings as (
         transports.transport_api,
         matched.guaranteed
         and (
-            transports.transport_api != 'JMS'
+            {{ api }} != 'JMS'
             or current_triggers.acknowledgement_mode in ('CLIENT_ACKNOWLEDGE', 'TRANSACTED')
         ) as is_eligible,
         case
-            when not transports.counts_deliveries then 'UNDEFINED'
+            when not coalesce(transports.counts_deliveries, false) then 'UNDEFINED'
             when matched.redelivery_count is null or matched.redelivery_count < 0 then 'UNDEFINED'
             when matched.redelivery_count <= transports.first_delivery_count then 'FIRST'
             else 'REDELIVERED'
         end as redelivery,
-        {{ document_key('matched', 'transports.transport_api') }} as document_key,
-        {{ key_source('matched', 'transports.transport_api') }} as key_source
+        {{ document_key('matched', api) }} as document_key,
+        {{ key_source('matched', api) }} as key_source
     from matched
     left join transports on matched.transport = transports.transport
     left join current_triggers on matched.trigger_name = current_triggers.trigger_name

@@ -10,7 +10,12 @@ with
 
 triggers as (
 
-    select * from {{ ref('triggers') }}
+    select
+        {% for setting, (type, default) in trigger_defaults().items() -%}
+            {{ seed_value(setting, type, setting) }} as {{ setting }},
+        {% endfor -%}
+        {{ seed_value('trigger_name', 'string', 'trigger_name') }} as trigger_name
+    from {{ ref('triggers') }}
 
 ),
 
@@ -20,38 +25,32 @@ known_triggers as (
 
 ),
 
-removed_from_seed as (
+with_defaults as (
 
-    select known_triggers.trigger_name
-    from known_triggers
-    left anti join triggers on known_triggers.trigger_name = triggers.trigger_name
+    select
+        coalesce(triggers.trigger_name, known_triggers.trigger_name) as trigger_name,
+        triggers.trigger_name is not null as is_in_seed,
+        {% for setting, (type, default) in trigger_defaults().items() -%}
+            {% if default is none -%}
+                triggers.{{ setting }},
+            {% else -%}
+                coalesce(triggers.{{ setting }}, cast('{{ default }}' as {{ type }}))
+                    as {{ setting }},
+            {% endif -%}
+        {%- endfor %}
+        known_triggers.trigger_name is not null as is_known
+    from triggers
+    full outer join known_triggers on triggers.trigger_name = known_triggers.trigger_name
 
 ),
 
 final as (
 
     select
-        coalesce(triggers.trigger_name, removed_from_seed.trigger_name) as trigger_name,
-        base64(
-            unhex(sha1(coalesce(triggers.trigger_name, removed_from_seed.trigger_name)))
-        ) as trigger_id,
-        triggers.trigger_name is not null as is_in_seed,
-        {% for setting, (type, default) in trigger_defaults().items() -%}
-            {%- set text = "nullif(trim(triggers." ~ setting ~ "), '')" -%}
-            {%- set written = "try_cast(" ~ text ~ " as " ~ type ~ ")" -%}
-            {% if setting in ['resolver', 'resource_monitor'] -%}
-                nullif({{ written }}, 'none') as {{ setting }},
-            {% elif default is none -%}
-                {{ written }} as {{ setting }},
-            {% else -%}
-                coalesce({{ written }}, cast('{{ default }}' as {{ type }})) as {{ setting }},
-            {% endif -%}
-        {%- endfor %}
-        coalesce(triggers.suspend_on_preprocessing_error = 'true', false)
-        or coalesce(triggers.on_retry_failure = 'suspend', false) as suspends_on_error
-    from triggers
-    full outer join removed_from_seed
-        on triggers.trigger_name = removed_from_seed.trigger_name
+        * except (is_known),
+        base64(unhex(sha1(trigger_name))) as trigger_id,
+        suspend_on_preprocessing_error or on_retry_failure = 'suspend' as suspends_on_error
+    from with_defaults
 
 )
 

@@ -63,7 +63,7 @@ sent as (
 
 transports as (
 
-    select * from {{ ref('transports') }}
+    select * from {{ transports_of_seed() }}
 
 ),
 
@@ -90,13 +90,16 @@ final as (
         sent.sent_at,
         with_document.run_id
     from with_document
-    inner join transports on with_document.transport = transports.transport
+    left join transports on with_document.transport = transports.transport
     left join sent
         on
             with_document.delivery_id = sent.delivery_id
             and with_document.trigger_name = sent.trigger_name
-    -- a publisher is told of errors by the messaging triggers alone, and not through UM
-    where transports.api = 'MSG' and transports.transport not in ('UM', 'UM_SERIAL')
+    -- a publisher is told of errors by the messaging triggers alone, and not through UM; a transport
+    -- that has left the seed hides nothing
+    where
+        coalesce(transports.api, 'MSG') = 'MSG'
+        and with_document.transport not in ('UM', 'UM_SERIAL')
 
 )
 

@@ -1,0 +1,23 @@
+{% macro seed_value(setting, type, text) -%}
+    {#- What a cell of a seed says, as a value of its type; null where it is blank, and where it
+        cannot be read. The one reading of seeds: what it cannot read, seed_violations refuses.
+        Blanks around a value and the case of its letters mean nothing; a name keeps its case.
+
+        setting: the column, see seed_words; type: of Spark; text: an expression over the cell. -#}
+    {%- set text = 'trim(' ~ text ~ ')' -%}
+    {%- set words = ['true', 'false'] if type == 'boolean' else seed_words().get(setting, []) -%}
+    {%- if words -%}
+        {#- lower() would make Spark list the lower case of all characters -#}
+        cast(case
+            {%- for word in words %} when {{ text }} rlike '(?s)^(?i:{{ word }})(?!.)' then '{{ word }}'{% endfor %}
+        end as {{ type }})
+    {%- elif type in ['int', 'bigint'] -%}
+        if({{ text }} rlike '^[0-9]+$', try_cast({{ text }} as {{ type }}), null)
+    {%- elif setting in ['resolver', 'resource_monitor'] -%}
+        if({{ text }} rlike '^(?i:none)?$', null, {{ text }})
+    {%- elif type == 'string' -%}
+        nullif({{ text }}, '')
+    {%- else -%}
+        try_cast({{ text }} as {{ type }})
+    {%- endif -%}
+{%- endmacro %}

@@ -1,0 +1,11 @@
+{% macro seed_words() %}
+    {#- The settings of seeds that are one of a few words, as the project spells them. -#}
+    {{ return({
+        'api': ['MSG', 'JMS'],
+        'acknowledgement_mode': [
+            'CLIENT_ACKNOWLEDGE', 'TRANSACTED', 'AUTO_ACKNOWLEDGE', 'DUPS_OK_ACKNOWLEDGE'
+        ],
+        'processing_mode': ['serial', 'concurrent'],
+        'on_retry_failure': ['throw', 'suspend'],
+    }) }}
+{% endmacro %}
