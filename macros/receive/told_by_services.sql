@@ -1,15 +1,22 @@
-{% macro told_by_services(executions, settings) -%}
+{% macro told_by_services(executions, settings, resumed_now='resumed_at') -%}
     {#- What services have said of each document: one row per delivery and trigger. An end of the
         same instant comes after its start.
 
         executions: a relation with the columns of landing.trigger_executions; settings: one with
-        trigger_name, max_retry_attempts and on_retry_failure. -#}
+        trigger_name, max_retry_attempts, on_retry_failure and resumed_at: attempts recorded until
+        then, when the trigger was resumed, no longer count. `resumed_now`, the same with what this
+        run has heard, moves the count, and takes back no failure that had ended its document
+        before. -#}
     select
         executions.delivery_id,
         executions.trigger_name,
         max_by(executions.event, executions.spoken) as last_event,
         max(executions.spoken.at) as last_event_at,
-        max(executions.attempt) as attempts,
+        max(
+            if(
+                executions.spoken.at <= settings.{{ resumed_now }}, null, executions.attempt
+            )
+        ) as attempts,
         max_by(executions.message, executions.spoken) as last_message,
         max(
             case
@@ -39,7 +46,8 @@
         max(
             if(
                 executions.event = 'TRANSIENT_ERROR'
-                and executions.attempt > settings.max_retry_attempts,
+                and executions.attempt > settings.max_retry_attempts
+                and not coalesce(executions.spoken.at <= settings.resumed_at, false),
                 struct(executions.spoken.at, executions.message),
                 null
             )

@@ -1,8 +1,8 @@
 {% macro triggers_resumed_by_monitor() -%}
     {#- The names of triggers that an error of a resolver or service has suspended and whose resource
-        monitor says that the resource is available again. It is asked for those only, once a run;
-        an answer that is neither true nor false, or an error, is shown and leaves the trigger
-        suspended. -#}
+        monitor says that the resource is available again, which lifts that cause and no other. It
+        is asked for those only, once a run; an answer that is neither true nor false, or an error,
+        is shown and leaves the trigger suspended. -#}
     {%- set resumed = [] -%}
     {%- if execute and adapter.exactly_once.run and model.resource_type != 'unit_test'
         and adapter.exactly_once.hook_names('resource_monitor') -%}
@@ -10,8 +10,8 @@
             "select settings.resource_monitor, states.trigger_name from "
             ~ last_published('trigger_states') ~ " as states inner join " ~ ref('trigger_settings')
             ~ " as settings on states.trigger_name = settings.trigger_name "
-            ~ "where states.is_suspended and settings.resource_monitor is not null "
-            ~ "and states.suspended_cause in ('RESOLVER_ERROR', 'RETRY_FAILURE') "
+            ~ "where settings.resource_monitor is not null and exists(states.suspensions, "
+            ~ "s -> s.cause in ('RESOLVER_ERROR', 'RETRY_FAILURE')) "
             ~ "order by settings.resource_monitor, states.trigger_name"
         ).rows -%}
         {%- for monitor, rows in suspended | groupby(0) -%}

@@ -6,7 +6,7 @@
             ~ " + (select count_if(is_decided) from " ~ ref('decisions') ~ ")"
             ~ " + (select count_if(has_news or ended_by is not null) from "
             ~ ref('documents_in_execution') ~ ")"
-            ~ " + (select count_if(is_suspended != was_published_suspended) from "
+            ~ " + (select count_if(suspensions != published_suspensions) from "
             ~ ref('current_triggers') ~ "), (" ~ run_findings() ~ ")"
         ).rows[0] -%}
         {%- do adapter.exactly_once.publish(found[0] | int, fromjson(found[1])) -%}

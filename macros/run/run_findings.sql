@@ -27,12 +27,16 @@
             concat_ws(
                 ': ',
                 concat('suspended, ', trigger_name),
-                suspended_cause,
-                suspended_by,
-                suspended_reason
+                suspension.cause,
+                suspension.caused_by,
+                suspension.reason
             )
-        from {{ ref('trigger_states') }}
-        where is_suspended
+        from (
+            select
+                trigger_name,
+                explode(suspensions) as suspension
+            from {{ ref('trigger_states') }}
+        )
         union all
         select
             concat(

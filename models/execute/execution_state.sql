@@ -42,14 +42,23 @@ news as (
         on
             executions.delivery_id = open_documents.delivery_id
             and executions.trigger_name = open_documents.trigger_name
+    inner join settings on executions.trigger_name = settings.trigger_name
     where
         open_documents.last_event_at is null
         or struct(
             coalesce(executions.recorded_at, executions.ended_at, executions.started_at),
             executions.event != 'STARTED'
         ) > struct(open_documents.last_event_at, open_documents.last_event != 'STARTED')
-        -- by a clock that is behind
-        or (open_documents.attempts > 0 and executions.attempt > open_documents.attempts)
+        -- by a clock that is behind, and not before the trigger was resumed
+        or (
+            open_documents.attempts > 0
+            and executions.attempt > open_documents.attempts
+            and coalesce(
+                coalesce(executions.recorded_at, executions.ended_at, executions.started_at)
+                > settings.resumed_at,
+                true
+            )
+        )
 
 ),
 

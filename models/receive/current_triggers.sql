@@ -16,48 +16,22 @@ states as (
 commands as (
 
     select
-        trigger_name,
-        command as event,
-        'OPERATOR' as cause,
-        issued_at as happened_at,
-        issued_by as caused_by,
-        reason,
+        *,
         struct(issued_at as at, command_id as id) as place
     from {{ ref('stg_trigger_commands') }}
     where command in ('SUSPEND', 'RESUME')
 
 ),
 
-retry_failures as (
+resumes as (
 
     select
         trigger_name,
-        'SUSPEND' as event,
-        'RETRY_FAILURE' as cause,
-        retry_failed_at as happened_at,
-        delivery_id as caused_by,
-        retry_failure_message as reason,
-        struct(retry_failed_at as at, delivery_id as id) as place
-    from {{ ref('documents_in_execution') }}
-    where is_retry_failure
-
-),
-
-events as (
-
-    select * from commands
-    union all
-    select * from retry_failures
-
-),
-
-last_events as (
-
-    select
-        trigger_name,
-        max_by(struct(event, cause, happened_at, caused_by, reason), place) as last_event,
-        max(if(event = 'RESUME', happened_at, null)) as resumed_at
-    from events
+        max(place) as place,
+        -- a command may come from a clock that is ahead
+        least(max(issued_at), {{ run_clock() }}) as resumed_at
+    from commands
+    where command = 'RESUME'
     group by trigger_name
 
 ),
@@ -83,59 +57,118 @@ resumed_by_monitor as (
 
 ),
 
+-- ---- each cause of a suspension is lifted by itself
+
+still_suspending as (
+
+    select published.*
+    from (
+        select
+            trigger_name,
+            explode(suspensions) as suspension
+        from states
+    ) as published
+    left join resumes on published.trigger_name = resumes.trigger_name
+    left join resumed_by_monitor on published.trigger_name = resumed_by_monitor.trigger_name
+    where case published.suspension.cause
+        -- by the first run that may read history
+        when 'HISTORY_ERROR' then {{ 'true' if var('history_unavailable') else 'false' }}
+        when 'OPERATOR' then resumes.trigger_name is null
+        else resumes.trigger_name is null and resumed_by_monitor.trigger_name is null
+    end
+
+),
+
+suspended_by_command as (
+
+    select
+        commands.trigger_name,
+        struct(
+            commands.issued_at as since,
+            'OPERATOR' as cause,
+            commands.issued_by as caused_by,
+            commands.reason
+        ) as suspension
+    from commands
+    left join resumes on commands.trigger_name = resumes.trigger_name
+    where commands.command = 'SUSPEND' and coalesce(commands.place > resumes.place, true)
+
+),
+
+suspended_by_failure as (
+
+    select
+        documents.trigger_name,
+        struct(
+            documents.retry_failed_at as since,
+            'RETRY_FAILURE' as cause,
+            documents.delivery_id as caused_by,
+            documents.retry_failure_message as reason
+        ) as suspension
+    from {{ ref('documents_in_execution') }} as documents
+    left join resumes on documents.trigger_name = resumes.trigger_name
+    where
+        documents.is_retry_failure
+        and coalesce(documents.retry_failed_at > resumes.place.at, true)
+
+),
+
+-- of one cause the latest
+suspending as (
+
+    select
+        trigger_name,
+        suspension.cause,
+        max(suspension) as suspension
+    from (
+        select * from still_suspending
+        union all
+        select * from suspended_by_command
+        union all
+        select * from suspended_by_failure
+    ) as causes
+    group by trigger_name, suspension.cause
+
+),
+
+suspended as (
+
+    select
+        trigger_name,
+        sort_array(collect_list(suspension), false) as suspensions
+    from suspending
+    group by trigger_name
+
+),
+
 known as (
 
     select
-        settings.*,
+        settings.* except (resumed_at),
         states.trigger_name is null as is_first_seen,
         not settings.is_in_seed and retired.trigger_name is not null as is_retired,
         states.history_removed_until,
         coalesce(states.took_documents, false) as took_documents,
         states.known_since_run_id,
-        last_events.last_event,
         -- attempts count anew from here on
-        if(
-            resumed_by_monitor.trigger_name is null,
-            last_events.resumed_at,
-            greatest(last_events.resumed_at, {{ run_clock() }})
+        greatest(
+            settings.resumed_at,
+            resumes.resumed_at,
+            if(resumed_by_monitor.trigger_name is null, null, {{ run_clock() }})
         ) as resumed_at,
         case
             when states.trigger_name is null then settings.start_from
             else states.takes_from
         end as takes_from,
-        -- history that can be read again lifts the suspension it has caused, a resource that is
-        -- available again the one that its failure has caused
-        coalesce(states.is_suspended, false)
-        and not (
-            states.suspended_cause = 'HISTORY_ERROR' and not {{ var('history_unavailable') }}
-        )
-        and resumed_by_monitor.trigger_name is null as was_suspended,
-        coalesce(states.is_suspended, false) as was_published_suspended,
-        states.suspended_cause,
-        states.suspended_since,
-        states.suspended_by,
-        states.suspended_reason
+        coalesce(states.suspensions, array()) as published_suspensions,
+        coalesce(suspended.suspensions, array()) as suspensions,
+        suspended.trigger_name is not null as is_suspended
     from settings
     left join states on settings.trigger_name = states.trigger_name
-    left join last_events on settings.trigger_name = last_events.trigger_name
+    left join resumes on settings.trigger_name = resumes.trigger_name
+    left join suspended on settings.trigger_name = suspended.trigger_name
     left join resumed_by_monitor on settings.trigger_name = resumed_by_monitor.trigger_name
     left join retired on settings.trigger_name = retired.trigger_name
-
-),
-
-with_state as (
-
-    select
-        * except (suspended_cause, suspended_since, suspended_by, suspended_reason),
-        case
-            when last_event.event is null then was_suspended
-            else last_event.event = 'SUSPEND'
-        end as is_suspended,
-        coalesce(last_event.cause, suspended_cause) as suspended_cause,
-        coalesce(last_event.happened_at, suspended_since) as suspended_since,
-        coalesce(last_event.caused_by, suspended_by) as suspended_by,
-        coalesce(last_event.reason, suspended_reason) as suspended_reason
-    from known
 
 ),
 
@@ -151,7 +184,7 @@ final as (
         and {{ adapter.exactly_once.run.number if execute and adapter.exactly_once.run else 1 }} > 1
             as takes_earlier_landings,
         '{{ invocation_id }}' as for_run_id
-    from with_state
+    from known
 
 )
 

@@ -6,15 +6,32 @@ open_documents as (
 
 ),
 
+resumes as (
+
+    select
+        trigger_name,
+        least(max(issued_at), {{ run_clock() }}) as resumed_at
+    from {{ ref('stg_trigger_commands') }}
+    where command = 'RESUME'
+    group by trigger_name
+
+),
+
 settings as (
 
-    select * from {{ settings_of_this_run() }}
+    select
+        settings.*,
+        greatest(settings.resumed_at, resumes.resumed_at) as resumed_now
+    from {{ settings_of_this_run() }} as settings
+    left join resumes on settings.trigger_name = resumes.trigger_name
 
 ),
 
 told as (
 
-    {{ told_by_services(ref('stg_trigger_executions'), 'settings') | indent(4) }}
+    {{ told_by_services(
+        ref('stg_trigger_executions'), 'settings', 'resumed_now'
+    ) | indent(4) }}
 
 ),
 
@@ -42,6 +59,7 @@ brought_up_to_date as (
         {{ feed_time(
             'open_documents.received_at', 'open_documents.landed_at', 'told.service_ended_at'
         ) }} as service_ended_at,
+        coalesce(open_documents.last_event, 'DISPATCHED') as state_before,
         open_documents.begun or told.delivery_id is not null as begun,
         coalesce(told.attempts, open_documents.attempts) as attempts,
         coalesce(told.last_event, open_documents.last_event) as last_event,
@@ -71,6 +89,13 @@ brought_up_to_date as (
         on
             open_documents.delivery_id = told.delivery_id
             and open_documents.trigger_name = told.trigger_name
+            -- what was recorded before the trigger was resumed says nothing once more is known
+            and (
+                told.has_succeeded
+                or told.has_failed
+                or coalesce(settings.resumed_at < told.last_event_at, true)
+                or coalesce(open_documents.last_event_at <= settings.resumed_at, true)
+            )
 
 ),
 

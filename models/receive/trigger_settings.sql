@@ -21,7 +21,10 @@ triggers as (
 
 known_triggers as (
 
-    select trigger_name from {{ last_published('trigger_states') }}
+    select
+        trigger_name,
+        resumed_at
+    from {{ last_published('trigger_states') }}
 
 ),
 
@@ -38,7 +41,7 @@ with_defaults as (
                     as {{ setting }},
             {% endif -%}
         {%- endfor %}
-        known_triggers.trigger_name is not null as is_known
+        known_triggers.resumed_at
     from triggers
     full outer join known_triggers on triggers.trigger_name = known_triggers.trigger_name
 
@@ -47,7 +50,7 @@ with_defaults as (
 final as (
 
     select
-        * except (is_known),
+        *,
         base64(unhex(sha1(trigger_name))) as trigger_id,
         suspend_on_preprocessing_error or on_retry_failure = 'suspend' as suspends_on_error
     from with_defaults

@@ -154,28 +154,41 @@ resubmissions as (
 
 ),
 
-triggers_changed as (
+triggers_suspended as (
 
     select
-        if(after_run.is_suspended, 'SUSPENDED', 'RESUMED') as event,
+        'SUSPENDED' as event,
+        cast(null as string) as delivery_id,
+        trigger_name,
+        cast(null as string) as document_type,
+        suspension.cause as reference_id,
+        concat_ws(': ', suspension.cause, suspension.caused_by, suspension.reason) as message
+    from (
+        select
+            after_run.trigger_name,
+            explode(
+                array_except(after_run.suspensions, before_run.published_suspensions)
+            ) as suspension
+        from {{ ref('trigger_states') }} as after_run
+        inner join {{ ref('current_triggers') }} as before_run
+            on after_run.trigger_name = before_run.trigger_name
+    )
+
+),
+
+triggers_resumed as (
+
+    select
+        'RESUMED' as event,
         cast(null as string) as delivery_id,
         after_run.trigger_name,
         cast(null as string) as document_type,
-        after_run.suspended_cause as reference_id,
-        if(
-            after_run.is_suspended,
-            concat_ws(
-                ': ',
-                after_run.suspended_cause,
-                after_run.suspended_by,
-                after_run.suspended_reason
-            ),
-            'the trigger takes deliveries again'
-        ) as message
+        cast(null as string) as reference_id,
+        'the trigger takes deliveries again' as message
     from {{ ref('trigger_states') }} as after_run
     inner join {{ ref('current_triggers') }} as before_run
         on after_run.trigger_name = before_run.trigger_name
-    where after_run.is_suspended != before_run.was_published_suspended
+    where not after_run.is_suspended and size(before_run.published_suspensions) > 0
 
 ),
 
@@ -217,7 +230,9 @@ final as (
     union all
     select * from resubmissions
     union all
-    select * from triggers_changed
+    select * from triggers_suspended
+    union all
+    select * from triggers_resumed
     union all
     select * from retired
     union all

@@ -9,16 +9,35 @@ current_triggers as (
 
 ),
 
--- a run that meets both causes waits for the one that is harder to lift
-suspending as (
+met_by_deliveries as (
 
     select
         trigger_name,
-        max(if(decided_by = 'RESOLVER_ERROR', decided_by, null)) as by_resolver,
-        min_by(delivery_id, struct(received_at, delivery_id)) as delivery_id,
-        min_by(message, struct(received_at, delivery_id)) as message
+        struct(
+            {{ run_clock() }} as since,
+            decided_by as cause,
+            min_by(delivery_id, struct(received_at, delivery_id)) as caused_by,
+            min_by(message, struct(received_at, delivery_id)) as reason
+        ) as suspension
     from {{ ref('decisions') }}
     where status = 'SUSPENDED'
+    group by trigger_name, decided_by
+
+),
+
+suspended as (
+
+    select
+        trigger_name,
+        sort_array(collect_list(suspension), false) as suspensions
+    from (
+        select
+            trigger_name,
+            explode(suspensions) as suspension
+        from current_triggers
+        union all
+        select * from met_by_deliveries
+    )
     group by trigger_name
 
 ),
@@ -41,31 +60,20 @@ final as (
     select
         current_triggers.trigger_name,
         current_triggers.enabled and current_triggers.is_in_seed as enabled,
-        current_triggers.is_suspended or suspending.trigger_name is not null as is_suspended,
-        case
-            when suspending.trigger_name is not null
-                then coalesce(suspending.by_resolver, 'HISTORY_ERROR')
-            when current_triggers.is_suspended then current_triggers.suspended_cause
-        end as suspended_cause,
-        case
-            when suspending.trigger_name is not null then {{ run_clock() }}
-            when current_triggers.is_suspended then current_triggers.suspended_since
-        end as suspended_since,
-        case
-            when suspending.trigger_name is not null then suspending.delivery_id
-            when current_triggers.is_suspended then current_triggers.suspended_by
-        end as suspended_by,
-        case
-            when suspending.trigger_name is not null then suspending.message
-            when current_triggers.is_suspended then current_triggers.suspended_reason
-        end as suspended_reason,
+        suspended.trigger_name is not null as is_suspended,
+        suspended.suspensions[0].cause as suspended_cause,
+        suspended.suspensions[0].since as suspended_since,
+        suspended.suspensions[0].caused_by as suspended_by,
+        suspended.suspensions[0].reason as suspended_reason,
+        coalesce(suspended.suspensions, array()) as suspensions,
+        current_triggers.resumed_at,
         greatest(current_triggers.history_removed_until, removal.removed_until)
             as history_removed_until,
         current_triggers.takes_documents as took_documents,
         current_triggers.takes_from,
         coalesce(current_triggers.known_since_run_id, '{{ invocation_id }}') as known_since_run_id
     from current_triggers
-    left join suspending on current_triggers.trigger_name = suspending.trigger_name
+    left join suspended on current_triggers.trigger_name = suspended.trigger_name
     left join removal on current_triggers.trigger_name = removal.trigger_name
     where not current_triggers.is_retired
 

@@ -45,12 +45,19 @@ undecided as (
         waiting.landed_received_at,
         waiting.waiting_since,
         waiting_documents.reason_in_words,
-        -- the delivery at which a trigger was suspended by a rule
-        waiting.examined
-        and states.is_suspended
-        and states.suspended_by = waiting.delivery_id as has_suspended,
-        states.suspended_cause,
-        states.suspended_reason
+        -- of the delivery at which a trigger was suspended by a rule
+        if(
+            waiting.examined,
+            try_element_at(
+                filter(
+                    states.suspensions,
+                    s -> s.caused_by = waiting.delivery_id
+                    and s.cause in ('HISTORY_ERROR', 'RESOLVER_ERROR')
+                ),
+                1
+            ),
+            null
+        ) as suspension
     from {{ ref('waiting_deliveries') }} as waiting
     left join {{ ref('waiting_documents') }} as waiting_documents
         on
@@ -78,10 +85,16 @@ landed as (
                 'track_id', deliveries.track_id,
                 'event_id', deliveries.event_id,
                 'transport_api', transports.api,
-                'counts_deliveries', cast(transports.counts_deliveries as boolean),
-                'first_delivery_count', cast(transports.first_delivery_count as int)
+                'counts_deliveries', transports.counts_deliveries,
+                'first_delivery_count', transports.first_delivery_count
             ),
-            struct(deliveries.landed_at, deliveries.landed_file, deliveries.landed_position)
+            -- a transport may have left the seed since
+            struct(
+                transports.transport is null,
+                deliveries.landed_at,
+                deliveries.landed_file,
+                deliveries.landed_position
+            )
         ) as first_landed
     from (
         select
@@ -91,7 +104,7 @@ landed as (
         from {{ source('landing', 'deliveries') }}
         where {{ contract_breach('true') }} is null
     ) as deliveries
-    inner join {{ ref('transports') }} as transports
+    left join {{ transports_of_seed() }} as transports
         on deliveries.transport = transports.transport
     group by deliveries.delivery_id, deliveries.received_at
 
@@ -107,7 +120,8 @@ waiting_with_key as (
         {{ key_source('landed.first_landed', 'landed.first_landed.transport_api') }} as key_source,
         case
             when
-                not landed.first_landed.counts_deliveries or undecided.redelivery_count is null
+                not coalesce(landed.first_landed.counts_deliveries, false)
+                or undecided.redelivery_count is null
                 or undecided.redelivery_count < 0
                 then 'UNDEFINED'
             when undecided.redelivery_count <= landed.first_landed.first_delivery_count
@@ -147,9 +161,8 @@ waiting_with_rule as (
     select
         waiting.*,
         case
-            when not waiting.has_suspended then null
-            when waiting.suspended_cause = 'HISTORY_ERROR' then 'R14'
-            when waiting.suspended_cause = 'RESOLVER_ERROR' then case
+            when waiting.suspension.cause = 'HISTORY_ERROR' then 'R14'
+            when waiting.suspension.cause = 'RESOLVER_ERROR' then case
                 when not settings.use_history then 'R06d'
                 when waiting.key_state = 'USABLE' then 'R11d'
                 else 'R13d'
@@ -186,7 +199,7 @@ all_deliveries as (
             as history_state,
         cast(null as string) as matched_delivery_id,
         if(rule_id in ('R06d', 'R11d', 'R13d'), 'TRANSIENT_ERROR', null) as resolver_result,
-        if(rule_id is null, null, suspended_reason) as message,
+        if(rule_id is null, null, suspension.reason) as message,
         cast(null as string) as condition_name,
         cast(null as string) as service,
         cast(null as string) as run_id,

@@ -24,18 +24,31 @@ final as (
     select
         -- what
         states.trigger_name,
-        if(states.enabled, states.suspended_cause, 'DISABLED') as cause,
+        if(
+            states.enabled, array_join(states.suspensions.cause, ' and '), 'DISABLED'
+        ) as cause,
         states.suspended_by,
         states.suspended_reason,
         case
             when not states.enabled
                 then 'enabled: true in seeds/triggers.csv, or retire it'
-            when states.suspended_cause = 'HISTORY_ERROR'
-                then 'the first run without history_unavailable takes it up again'
-            else concat(
-                "mend the cause, then dbt run-operation resume_trigger --args '{trigger_name: ",
-                states.trigger_name,
-                "}'"
+            else concat_ws(
+                ', and ',
+                if(
+                    exists(states.suspensions, s -> s.cause != 'HISTORY_ERROR'),
+                    concat(
+                        "mend the cause, then dbt run-operation resume_trigger --args '",
+                        '{trigger_name: ',
+                        states.trigger_name,
+                        "}'"
+                    ),
+                    null
+                ),
+                if(
+                    array_contains(states.suspensions.cause, 'HISTORY_ERROR'),
+                    'the first run without history_unavailable resumes it',
+                    null
+                )
             )
         end as what_to_do,
 

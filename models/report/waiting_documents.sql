@@ -26,12 +26,15 @@ final as (
         case waiting.reason
             when 'DISABLED' then 'its trigger is disabled, or no longer in the seed'
             when 'SUSPENDED'
-                then concat_ws(
-                    ': ',
-                    'its trigger is suspended',
-                    states.suspended_cause,
-                    states.suspended_by,
-                    states.suspended_reason
+                then concat(
+                    'its trigger is suspended: ',
+                    array_join(
+                        transform(
+                            states.suspensions,
+                            s -> concat_ws(': ', s.cause, s.caused_by, s.reason)
+                        ),
+                        '; '
+                    )
                 )
             when 'HELD' then 'an operator has set it aside'
             when 'RESOLVER_DOWN'

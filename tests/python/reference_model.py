@@ -449,6 +449,16 @@ class OpenDocument:
         counted = (e for e in self.executions if not resumed_at or e.recorded_at > resumed_at)
         return max((e.attempt for e in counted), default=0)
 
+    def retry_failures(self, rows: Sequence[Execution], trigger: Trigger) -> list[Execution]:
+        """Rule 10: transient errors after the last attempt, since the trigger was last resumed."""
+        return [
+            row
+            for row in rows
+            if row.event == "TRANSIENT_ERROR"
+            and row.attempt > trigger.max_retry_attempts
+            and (not self.resumed_at or row.recorded_at > self.resumed_at)
+        ]
+
     def interrupted_at(self, execution_timeout_ms: int) -> datetime | None:
         """When STARTED, if it is the last word, counts as an interruption (rule 6)."""
         if not self.begun:
@@ -472,6 +482,7 @@ class _TriggerRecord:
     settings: Trigger
     start_from: datetime | None
     suspended_by: set[str] = field(default_factory=set)
+    resumed_at: datetime | None = None
     history_removed_until: datetime | None = None
 
     def snapshot(self) -> TriggerState:
@@ -691,8 +702,9 @@ class Simulator:
         failures = []
         for identity, rows in rows_by_document.items():
             if not self._tell(identity, rows):
+                document = self.open_documents[identity]
                 settings = self.records[identity[1]].settings
-                failures += [row for row in rows if _is_retry_failure(row, settings)]
+                failures += document.retry_failures(rows, settings)
         return failures
 
     def _tell(self, identity: tuple[str, str], rows: list[Execution]) -> bool:
@@ -708,12 +720,10 @@ class Simulator:
             entry = document.begin()
             if entry:
                 self._add_to_history(entry)
-        throws = settings.on_retry_failure == "throw"
-        ends = [
-            row.ended_at or row.recorded_at
-            for row in rows
-            if row.event in ("SUCCESS", "ERROR") or (throws and _is_retry_failure(row, settings))
-        ]
+        beyond = document.retry_failures(rows, settings)
+        ending = beyond if settings.on_retry_failure == "throw" else []
+        ending += [row for row in rows if row.event in ("SUCCESS", "ERROR")]
+        ends = [row.ended_at or row.recorded_at for row in ending]
         if ends:
             self.outcomes[identity] = next(
                 (event for event in ("SUCCESS", "ERROR") if any(r.event == event for r in rows)),
@@ -754,6 +764,7 @@ class Simulator:
     ) -> None:
         """Rule 8, and the order of commands and retry failures, which is that of their times.
 
+        RESUME lifts each cause but HISTORY, which the first run that may read history lifts.
         At the same instant a retry failure comes first, so that the operator has the last word.
         """
         if not history_unavailable:
@@ -770,10 +781,11 @@ class Simulator:
             elif event == "SUSPEND":
                 suspended_by.add("OPERATOR")
             elif event == "RESUME":
-                suspended_by.clear()
+                suspended_by &= {"HISTORY"}
                 self._count_attempts_anew(trigger_name, when)
 
     def _count_attempts_anew(self, trigger_name: str, resumed_at: datetime) -> None:
+        self.records[trigger_name].resumed_at = resumed_at
         for document in self.open_documents.values():
             if document.arrival.trigger_name == trigger_name:
                 document.resumed_at = resumed_at
@@ -1220,6 +1232,7 @@ class Simulator:
                 decision.service,
                 facts.document_key,
                 time_to_live if has_entries else None,
+                resumed_at=self.records[arrival.trigger_name].resumed_at,
             )
 
     def _processing_entry(self, arrival: Arrival, facts: _Facts, run: _Run) -> HistoryEntry:
@@ -1316,12 +1329,6 @@ def _same_content(first: Delivery, other: Delivery) -> bool:
     """Whether all columns but the one that landing sets are equal."""
     names = [column.name for column in fields(Delivery) if column.name != "landed_at"]
     return all(getattr(first, name) == getattr(other, name) for name in names)
-
-
-def _is_retry_failure(execution: Execution, trigger: Trigger) -> bool:
-    """Rule 10: a transient error after the last attempt."""
-    beyond = execution.attempt > trigger.max_retry_attempts
-    return execution.event == "TRANSIENT_ERROR" and beyond
 
 
 def _reason_to_take_nothing(record: _TriggerRecord) -> str | None:

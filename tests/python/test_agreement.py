@@ -48,6 +48,13 @@ CLUSTER_SEED = 392
 # rules that decide nothing, since the trigger is suspended by them, and one that needs an entry
 # `completed` without its `processing`
 NOT_REACHED = {"R06d", "R11d", "R13d", "R14", "R08"}
+# a cause as the reference model names it
+SUSPENSIONS = {
+    "HISTORY": "HISTORY_ERROR",
+    "RESOLVER": "RESOLVER_ERROR",
+    "RETRY_FAILURE": "RETRY_FAILURE",
+    "OPERATOR": "OPERATOR",
+}
 EXAMPLES = int(os.environ.get("EXACTLY_ONCE_EXAMPLES", "2"))
 
 
@@ -145,6 +152,21 @@ def assert_agreement(scenario: Scenario, runs: DbtRuns, simulator: Simulator | N
         assert differences(runs, number, expected) == []
         assert open_document_differences(runs, simulator) == []
         assert history_differences(runs, simulator) == []
+        assert suspensions(runs) == {
+            (name, SUSPENSIONS[cause])
+            for name, state in expected.trigger_states.items()
+            for cause in state.suspended_by
+        }
+
+
+def suspensions(runs: DbtRuns) -> set[tuple[Any, ...]]:
+    """Each trigger that is suspended, with each cause."""
+    return set(
+        runs.rows(
+            "select trigger_name, suspension.cause from {schema}.trigger_states "
+            "lateral view explode(suspensions) as suspension"
+        )
+    )
 
 
 def configure(runs: DbtRuns, scenario: Scenario) -> None:

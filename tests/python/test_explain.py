@@ -110,14 +110,21 @@ def waiting_of(rule: dict[str, str]) -> dict[str, Any]:
 
 def state_of(rule: dict[str, str]) -> dict[str, Any]:
     """The row of trigger_states of a trigger that a rule has suspended."""
+    suspension = {
+        "since": NOON + timedelta(minutes=1),
+        "cause": rule["decided_by"],
+        "caused_by": f"delivery-{rule['rule_id']}",
+        "reason": None if rule["decided_by"] == "HISTORY_ERROR" else "order 7 looked up",
+    }
     return {
         "trigger_name": f"trigger_{rule['rule_id']}",
         "enabled": True,
         "is_suspended": True,
-        "suspended_cause": rule["decided_by"],
-        "suspended_since": NOON + timedelta(minutes=1),
-        "suspended_by": f"delivery-{rule['rule_id']}",
-        "suspended_reason": None if rule["decided_by"] == "HISTORY_ERROR" else "order 7 looked up",
+        "suspended_cause": suspension["cause"],
+        "suspended_since": suspension["since"],
+        "suspended_by": suspension["caused_by"],
+        "suspended_reason": suspension["reason"],
+        "suspensions": [suspension],
         "took_documents": True,
     }
 

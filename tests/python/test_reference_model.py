@@ -506,6 +506,23 @@ def test_a_retry_failure_suspends_in_the_run_that_reads_it_until_resume() -> Non
     assert model.open_documents["a", "t"].attempts == 0
 
 
+def test_each_cause_of_a_suspension_is_lifted_by_itself() -> None:
+    """18.3 and 18.25: what lifts one cause leaves the others; attempts count anew after RESUME."""
+    settings = replace(WITH_HISTORY, on_retry_failure="suspend", max_retry_attempts=1)
+    model = simulator(settings)
+    model.run(at(1), [order("a")])
+    failed = [said("TRANSIENT_ERROR", "a", 2, attempt=2)]
+    commands = [command("SUSPEND", 3)]
+    suspended = model.run(at(5), executions=failed, commands=commands).trigger_states["t"]
+    assert suspended.suspended_by == {"RETRY_FAILURE", "OPERATOR"}
+    model.records["t"].suspended_by.add("HISTORY")
+    resumed = model.run(at(7), commands=[command("RESUME", 6)], history_unavailable=True)
+    assert resumed.trigger_states["t"].suspended_by == {"HISTORY"}
+    late = [said("TRANSIENT_ERROR", "a", 4, attempt=2), said("STARTED", "a", 8)]
+    assert not model.run(at(9), executions=late).trigger_states["t"].suspended
+    assert model.open_documents["a", "t"].attempts == 1
+
+
 def test_commands_apply_in_the_order_of_their_times() -> None:
     model = simulator()
     both = [command("RESUME", 3), command("SUSPEND", 2)]
