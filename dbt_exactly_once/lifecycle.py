@@ -12,8 +12,10 @@ INTRODUCTION = """\
 # The life of a document
 
 Made from `seeds/status_transitions.csv` by `make docs`; a test compares the two. The view
-`document_lifecycle` shows the states of each document in order, with times and causes, and the test
-`every_step_of_a_document_is_an_allowed_one` holds each step against the seed.
+`document_lifecycle` shows the states of each document, with times and causes, in the order in
+which runs have observed them. The test `every_step_of_a_document_is_an_allowed_one` holds each step
+that a run adds against the seed before the run is published, and the audit
+`every_step_in_all_runs_is_an_allowed_one` all of them.
 """
 
 

@@ -419,7 +419,34 @@ VIOLATIONS: dict[str, dict[str, tuple[str, Change]]] = {
         ),
         "no answer": ("resolver_answers", with_values("true", resolver_result="null")),
     },
+    # 19.6: in the order in which the run has observed them
     "every_step_of_a_document_is_an_allowed_one": {
+        "a step that is not allowed": (
+            "status_transitions",
+            without("from_state = 'RECEIVED' and to_state = 'WAITING'"),
+        ),
+        "it waits though it was decided": (
+            "waiting_deliveries",
+            with_more(of("copy of new"), delivery_id="'new'"),
+        ),
+        "decided though the queue did not have it": (
+            "trigger_queue",
+            with_values(NEW, had_waited="true", delivery_id="'another'"),
+        ),
+        "an open document is decided again": (
+            "document_status",
+            with_more(of("new"), delivery_id="'unfinished'"),
+        ),
+        "its end is told once more": (
+            "journal_entries",
+            with_more("event = 'SUCCESS'", event="'INTERRUPTED'"),
+        ),
+        "an unfinished document is received again": (
+            "documents_in_execution",
+            with_more(of("first"), delivery_id="'new'"),
+        ),
+    },
+    "every_step_in_all_runs_is_an_allowed_one": {
         "a state that is none": ("document_lifecycle", with_values("true", state="'AGAIN'")),
         "a step that is not allowed": (
             "document_lifecycle",
