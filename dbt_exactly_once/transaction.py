@@ -697,11 +697,18 @@ class Transactions:
         """See dbt_exactly_once.filters.filter_sql."""
         return filter_sql(text, document)
 
-    def filter_problem(self, text: str, relation: str) -> str | None:
-        """Why Spark cannot use a filter over a relation's columns; None where it can."""
+    def expression_problem(self, text: str, relation: str, is_filter: bool) -> str | None:
+        """Why Spark cannot use a filter or a key over a relation's columns; None where it can."""
         try:
-            condition = filter_sql(text)
-            self._engine.rows(f"select 1 from {relation} where (\n{condition}\n) and false")
+            expression = filter_sql(text)
+            used = (
+                f"select 1 from {relation} where (\n{expression}\n) and false"
+                if is_filter
+                # a key is a value of one row: no aggregate, no window
+                else f"select 1 from {relation} where cast((\n{expression}\n) as string) is null "
+                "and false"
+            )
+            self._engine.rows(used)
         except Exception as error:
             return one_line(error)
         return None

@@ -2,8 +2,9 @@
     {#- A seed is replaced in one atomic statement, and only where its CSV has changed: the file's
         checksum is kept with the table, so that a run can tell whether it sees the CSV's version.
         Every cell is text, as it was written: dbt would read one that says null as no text at all,
-        and 007 as a number where its column has no type. A blank cell is null. Names its macro with
-        the package, since another project calls this for seeds of its own. -#}
+        and 007 as a number where its column has no type. A blank cell is null, and so is a column
+        of meta.added_columns that a CSV of an earlier version lacks. Names its macro with the
+        package, since another project calls this for seeds of its own. -#}
     {%- set relation = this.incorporate(type='table') -%}
     {%- set checksum = model.checksum.checksum -%}
     {%- set existing = load_cached_relation(this) -%}
@@ -17,6 +18,12 @@
         load_agate_table().original_abspath, model.config.delimiter
     ) -%}
     {%- do store_result('agate_table', response='OK', agate_table=table) -%}
+    {%- set lacking = (config.get('meta') or {}).get('added_columns', [])
+        | reject('in', table.column_names) | list -%}
+    {%- if loaded.checksum == checksum and lacking -%}
+        {%- set present = run_query('describe table ' ~ relation).columns[0].values() -%}
+        {%- set loaded.checksum = none if lacking | reject('in', present) | list else checksum -%}
+    {%- endif -%}
 
     {{ run_hooks(pre_hooks) }}
 
@@ -34,6 +41,7 @@
                 {% for name in table.column_names -%}
                     cast({{ name }} as string) as {{ name }}{{ ',' if not loop.last }}
                 {% endfor %}
+                {%- for name in lacking %}, cast(null as string) as {{ name }}{% endfor %}
             from values
                 {% for row in table.rows -%}
                     ({% for value in row -%}

@@ -1,17 +1,18 @@
 {% macro filter_problems() %}
-    {#- A line for each filter that Spark cannot use over the columns of a delivery. -#}
+    {#- A line for each filter and each key that Spark cannot use over the columns of a delivery. -#}
     {%- set deliveries = source('landing', 'deliveries') | string -%}
     {%- set problems = [] -%}
     {%- for row in run_query(
-        "select trigger_name, position, filter from " ~ conditions_of_seed()
-        ~ " where filter is not null order by trigger_name, position"
+        "select concat('seed trigger_conditions, condition ', position, ' of trigger ', "
+        ~ "trigger_name, ': the filter '), filter, true from " ~ conditions_of_seed()
+        ~ " where filter is not null union all select concat('seed triggers, trigger ', "
+        ~ "trigger_name, ': the key '), key, false from (select trigger_name, "
+        ~ seed_value('key', 'string', 'key') ~ " as key from " ~ ref('triggers')
+        ~ ") where key is not null order by 1, 2"
     ).rows -%}
-        {%- set problem = adapter.exactly_once.filter_problem(row[2], deliveries) -%}
+        {%- set problem = adapter.exactly_once.expression_problem(row[1], deliveries, row[2]) -%}
         {%- if problem -%}
-            {%- do problems.append(
-                'seed trigger_conditions, condition ' ~ row[1] ~ ' of trigger ' ~ row[0]
-                ~ ': the filter ' ~ row[2] ~ ' cannot be used, correct it: ' ~ problem
-            ) -%}
+            {%- do problems.append(row[0] ~ row[1] ~ ' cannot be used, correct it: ' ~ problem) -%}
         {%- endif -%}
     {%- endfor -%}
     {{ return(problems) }}

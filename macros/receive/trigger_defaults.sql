@@ -17,5 +17,6 @@
         'execution_timeout_ms': ('bigint', '3600000'),
         'queue_capacity': ('bigint', '0'),
         'start_from': ('timestamp', none),
+        'key': ('string', none),
     }) }}
 {% endmacro %}

@@ -14,6 +14,7 @@ row, so that what landed first is never in question.
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -118,6 +119,32 @@ FILTERS: tuple[tuple[str, Callable[[Delivery], bool]], ...] = (
     ("%order/number% = 'A1'", number_is_a1),
     ("redelivery_count = 0", never_redelivered),
     ("%order/total:double% > 100 or uuid is null", large_or_without_uuid),
+)
+
+
+def order_number(delivery: Delivery) -> str | None:
+    """As text."""
+    number = order_field(delivery, "number")
+    return None if number is None else str(number)
+
+
+def digest(delivery: Delivery) -> str | None:
+    """Null where there is no document."""
+    if delivery.document is None:
+        return None
+    return hashlib.sha256(delivery.document.encode()).hexdigest()
+
+
+def uuid_and_number(delivery: Delivery) -> str:
+    """What is null is left out."""
+    parts = [delivery.uuid, order_number(delivery)]
+    return "-".join(part for part in parts if part is not None)
+
+
+KEY_EXPRESSIONS: tuple[tuple[str, Callable[[Delivery], str | None]], ...] = (
+    ("%order/number%", order_number),
+    ("sha2(document, 256)", digest),
+    ("concat_ws('-', uuid, %order/number%)", uuid_and_number),
 )
 
 
@@ -276,6 +303,7 @@ class _Generator:
     def _trigger(self, name: str) -> Trigger:
         choose = self.random.choice
         detects = not self._seldom()
+        key, key_function = choose(KEY_EXPRESSIONS) if self._seldom() else (None, None)
         return Trigger(
             trigger_name=name,
             enabled=not self._seldom(),
@@ -296,6 +324,8 @@ class _Generator:
             execution_timeout_ms=choose([1, SECOND, HOUR, HOUR, DAY]),
             queue_capacity=choose([0] * 8 + [1, 2, 5]),
             start_from=self._start_from(),
+            key=key,
+            key_function=key_function,
         )
 
     def _start_from(self) -> datetime | None:

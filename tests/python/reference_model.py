@@ -95,7 +95,10 @@ class Command:
 
 @dataclass(frozen=True)
 class Trigger:
-    """A row of the seed `triggers`, typed, with the documented defaults for blanks."""
+    """A row of the seed `triggers`, typed, with the documented defaults for blanks.
+
+    `key_function` is `key` as a Python function.
+    """
 
     trigger_name: str
     enabled: bool = True
@@ -114,6 +117,8 @@ class Trigger:
     execution_timeout_ms: int = 3_600_000
     queue_capacity: int = 0
     start_from: datetime | None = None
+    key: str | None = None
+    key_function: Callable[[Delivery], str | None] | None = None
 
     @property
     def suspends_on_error(self) -> bool:
@@ -1120,7 +1125,9 @@ class Simulator:
         """Rules 1 to 4, with the settings and conditions of this run."""
         delivery = arrival.delivery
         trigger = self.records[arrival.trigger_name].settings
-        source, key, state = document_key_of(delivery, self._api(delivery))
+        # a resubmission keeps the key of its delivery, also with another document
+        landed = self.accepted[arrival.landed_id]
+        source, key, state = document_key_of(landed, self._api(delivery), trigger.key_function)
         return _Facts(
             trigger=trigger,
             eligible=is_eligible(delivery, trigger, self._api(delivery)),
@@ -1306,12 +1313,20 @@ def redelivery_of(delivery: Delivery, transport: Transport) -> str:
     return "FIRST" if count <= (transport.first_delivery_count or 0) else "REDELIVERED"
 
 
-def document_key_of(delivery: Delivery, api: str) -> tuple[str | None, str | None, str]:
-    """Rule 4: key source, key and key state; `api` is the transport's."""
-    for name in KEY_FIELDS[api]:
-        value = getattr(delivery, name)
+def document_key_of(
+    delivery: Delivery, api: str, expression: Callable[[Delivery], str | None] | None = None
+) -> tuple[str | None, str | None, str]:
+    """Rule 4: key source, key and key state; `api` is the transport's.
+
+    Chosen: without a key there is no source either.
+    """
+    if expression:
+        given = [("EXPRESSION", expression(delivery))]
+    else:
+        given = [(name.upper(), getattr(delivery, name)) for name in KEY_FIELDS[api]]
+    for source, value in given:
         if value:
-            return name.upper(), value, "USABLE" if len(value) <= MAX_KEY_LENGTH else "TOO_LONG"
+            return source, value, "USABLE" if len(value) <= MAX_KEY_LENGTH else "TOO_LONG"
     return None, None, "MISSING"
 
 

@@ -387,6 +387,28 @@ def test_a_document_that_failed_is_run_again_on_request() -> None:
     assert result.refused == [("r6", "RESUBMITTED")]
 
 
+def test_an_expression_gives_the_key_and_nothing_else_does() -> None:
+    trigger = replace(WITH_HISTORY, key="%n%", key_function=lambda d: d.document)
+    model = simulator(trigger, WITHOUT_SERVICE)
+    rows = [
+        order("a", 0, document="1"),
+        order("b", 1, uuid="other", document="1"),
+        order("c", 2, document=None),
+        order("d", 3, document="1" * 97),
+    ]
+    result = model.run(at(5), rows)
+    assert decided(result) == {
+        "a": "NEW R07",
+        "b": "DUPLICATE R09",
+        "c": "IN_DOUBT R12",
+        "d": "IN_DOUBT R12",
+    }
+    assert result.decision("a").key_source == "EXPRESSION"
+    # a resubmission keeps the key of its delivery, also with another document
+    again = model.run(at(7), resubmissions=[resubmit("d", 6, document="2")])
+    assert again.decision("d/resubmission-1").document_key == "1" * 97
+
+
 def test_a_doubt_that_has_settled_itself_is_not_run_twice() -> None:
     model = simulator(CONCURRENT)
     model.run(at(1), [order("a")])
