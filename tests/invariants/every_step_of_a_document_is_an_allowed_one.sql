@@ -163,7 +163,7 @@ steps as (
     from resubmitted
         lateral view explode(map(0, status, 6, 'RESUBMITTED')) as turn, state
     -- a row that this run rejects may be taken again in it
-    where turn > 0 or resubmitted_delivery_id not in (select rejection_id from rejected)
+    where turn > 0 or resubmitted_delivery_id not in (select rejected.rejection_id from rejected)
 
 ),
 
