@@ -140,6 +140,17 @@ class Engine(Protocol):
         """Of each table the snapshots of its branches and tags by their names, read fresh."""
         ...
 
+    def commits_between(self, relation: str, start: str, end: str) -> list[str] | None:
+        """The kinds of a table's commits after one snapshot up to another, the last one first.
+
+        None where a snapshot is gone, or the first is not an ancestor of the second.
+        """
+        ...
+
+    def has_snapshot(self, relation: str, snapshot: str) -> bool:
+        """Whether a table can be read as of a snapshot."""
+        ...
+
     def fast_forward(self, relation: str, branch: str) -> None:
         """Move main to a branch that starts from it and drop the branch; Iceberg refuses others."""
         ...
@@ -202,6 +213,27 @@ class SqlEngine:
         for relation, name, snapshot in self.rows(sql) if relations else []:
             found[relation][name] = snapshot
         return found
+
+    def commits_between(self, relation: str, start: str, end: str) -> list[str] | None:
+        snapshots = self._parents(relation)
+        kinds = []
+        while end in snapshots and end != start:
+            end, kind = snapshots[end]
+            kinds.append(kind)
+        return kinds if end == start and start in snapshots else None
+
+    def has_snapshot(self, relation: str, snapshot: str) -> bool:
+        return snapshot in self._parents(relation)
+
+    def _parents(self, relation: str) -> dict[str, tuple[str, str]]:
+        """The parent of each snapshot of a table, and the kind of its commit."""
+        return {
+            row[0]: (row[1], row[2])
+            for row in self.rows(
+                "select cast(snapshot_id as string), cast(parent_id as string), operation "
+                f"from {relation}.snapshots"
+            )
+        }
 
     def fast_forward(self, relation: str, branch: str) -> None:
         catalog = self.catalog()
@@ -289,6 +321,23 @@ class SessionEngine(SqlEngine):
     @told_in_a_line()
     def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
         return {relation: self._snapshots(self._table(relation)) for relation in relations}
+
+    @told_in_a_line()
+    def commits_between(self, relation: str, start: str, end: str) -> list[str] | None:
+        # a step for each commit: a table may have many snapshots from before the start
+        table = self._table(relation)
+        kinds = []
+        while end != start:
+            snapshot = table.snapshot(int(end))
+            if snapshot is None or snapshot.parentId() is None:
+                return None
+            kinds.append(snapshot.operation())
+            end = str(snapshot.parentId())
+        return kinds if table.snapshot(int(start)) is not None else None
+
+    @told_in_a_line()
+    def has_snapshot(self, relation: str, snapshot: str) -> bool:
+        return self._table(relation).snapshot(int(snapshot)) is not None
 
     @told_in_a_line()
     def fast_forward(self, relation: str, branch: str) -> None:

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from dbt_exactly_once.engine import ExactlyOnceError, literal
 from dbt_exactly_once.lake_version import check_columns
 from dbt_exactly_once.landed_tables import (
+    CONSUMED_TAG,
     MOVED,
     REJECTED,
     LandedTable,
@@ -103,7 +104,8 @@ def land(
         staging = Path(folder) / "rows.parquet"
         stage(paths, target, staging)
         with _view(spark, spark.read.parquet(str(staging))) as staged:
-            judged = spark.sql(_judged_sql(spark, staged, relation, target, breach, content))
+            landed = _landed_sql(spark, project, staged, relation, target, breach, content)
+            judged = spark.sql(_judged_sql(staged, landed, target, breach, content))
             judged.persist()
             try:
                 with _view(spark, judged) as judgements:
@@ -253,9 +255,8 @@ def _view(spark: SparkSession, rows: Any) -> Iterator[str]:
 
 
 def _judged_sql(
-    spark: SparkSession,
     staged: str,
-    relation: str,
+    landed: str,
     target: LandedTable,
     breach: str,
     content: str,
@@ -287,7 +288,7 @@ def _judged_sql(
             window same_id as (partition by row_id order by landing_row)
         ),
 
-        landed as ({_landed_sql(spark, staged, relation, target, content)})
+        landed as ({landed})
 
         select landing_row, breach as reason
         from read
@@ -309,10 +310,17 @@ def _judged_sql(
 
 
 def _landed_sql(
-    spark: SparkSession, staged: str, relation: str, target: LandedTable, content: str
+    spark: SparkSession,
+    project: Project,
+    staged: str,
+    relation: str,
+    target: LandedTable,
+    breach: str,
+    content: str,
 ) -> str:
     """The ids of staged rows that have landed before, with the content of the first row of each.
 
+    A row that breaks the contract, or that a run has rejected, does not shut out the right one.
     Whether there are any needs the id column alone; their content is read only on the days they
     were received on, so that a landing does not read all documents that ever landed.
     """
@@ -322,17 +330,41 @@ def _landed_sql(
     number, first, last = spark.sql(
         f"select count(*), min({times}), max({times}) from {relation} where {known}"
     ).first()
-    if not number:
+    # a row without its time breaks the contract
+    if not number or (day_column and first is None):
         return "select cast(null as string) as row_id, cast(null as string) as content where false"
     if day_column:
         known += f" and {day_column} between timestamp_micros({first}) and timestamp_micros({last})"
     order = ", ".join([*([LANDED_AT] if LANDED_AT in target.types else []), "_file", "_pos"])
+    rows = f"(select *, _file, _pos from {relation} where {known} and ({breach}) is null)"
+    rejected = _rejected_texts(spark, relation, target)
+    if rejected:
+        text = _macro(project.package_folder, "delivery_as_json")
+        rows += (
+            f" left anti join ({rejected}) on delivery_id = rejected_id and {text} = rejected_text"
+        )
     return f"""
         select {id_column} as row_id, min_by({content}, struct({order})) as content
-        from {relation}
-        where {known}
+        from {rows}
         group by {id_column}
     """
+
+
+def _rejected_texts(spark: SparkSession, relation: str, target: LandedTable) -> str | None:
+    """The landed rows that runs have rejected for what they say, as delivery_as_json gives them."""
+    if target.name != DELIVERIES:
+        return None
+    # each schema of ledgers that has consumed the table has a tag there
+    tags = spark.sql(
+        f"select name from {relation}.refs where startswith(name, '{CONSUMED_TAG}')"
+    ).collect()
+    schemas = [name.removeprefix(CONSUMED_TAG) for (name,) in tags]
+    return " union all ".join(
+        "select delivery_id as rejected_id, raw_text as rejected_text "
+        f"from {schema}.rejected_deliveries where reason not in ('{REPEATED}', '{CONFLICTING}')"
+        for schema in schemas
+        if spark.catalog.tableExists(f"{schema}.rejected_deliveries")
+    )
 
 
 # ---------- appending

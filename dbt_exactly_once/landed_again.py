@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbt_exactly_once.engine import Engine, literal
+from dbt_exactly_once.landing_files import DOCUMENT, NotOfTypeError, member_text, type_fault, typed
 
 RESERVED = ("/recovery-", "/resubmission-")
 ROW_COLUMNS = {"delivery_id", "received_at", "transport", "guaranteed", "document_type"}
@@ -33,14 +34,12 @@ def land_again(
     rejected: str,
     journal: str,
     deliveries: str,
-    transports: str,
     columns: Mapping[str, str],
 ) -> list[LandedAgain]:
     """Land what requests name, each rejection once; a repetition after a kill lands nothing twice.
 
     requests: the rows of resubmissions that no run has consumed; rejected: relation of all
-    rejections; journal: the ledger journal_entries; transports: the seed; columns: names and types
-    of deliveries.
+    rejections; journal: the ledger journal_entries; columns: names and types of deliveries.
     """
     found = engine.rows(
         f"""
@@ -82,23 +81,19 @@ def land_again(
         if refused_for or row is None:
             became.append(LandedAgain(resubmission_id, None, refused_for))
             continue
-        taken.add(rejection_id)
         if row.get("received_at") is None:
             # it is taken now
             row["received_at"] = f"{requested_at}Z"
         if trigger_name:
             row["destination"] = trigger_name
-        typed = f"from_json({literal(json.dumps(row))}, {literal(_schema(columns))})"
-        values = {name: f"row.{name}" for name in columns} | {"landed_at": "current_timestamp()"}
-        delivery_id = _land(
-            engine,
-            f"(select {typed} as row)",
-            deliveries,
-            transports,
-            values,
-            [*_usable(row.get("delivery_id")), rejection_id],
-            requested_at,
-        )
+        try:
+            values = _values(row, columns)
+        except NotOfTypeError as error:
+            became.append(LandedAgain(resubmission_id, None, f"WRONG_TYPE {error}"))
+            continue
+        taken.add(rejection_id)
+        ids = [*_usable(row.get("delivery_id")), rejection_id]
+        delivery_id = _land(engine, deliveries, rejected, values, ids, requested_at)
         became.append(LandedAgain(resubmission_id, delivery_id, None))
     return became
 
@@ -119,11 +114,28 @@ def _json_object(text: str | None) -> dict[str, Any] | None:
         value = json.loads(text or "")
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        return None
+    if text and isinstance(value.get(DOCUMENT), dict | list):
+        value[DOCUMENT] = member_text(text, DOCUMENT)
+    return value
 
 
-def _schema(columns: Mapping[str, str]) -> str:
-    return f"struct<{', '.join(f'{name}: {kind}' for name, kind in columns.items())}>"
+def _values(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, str]:
+    """A row as SQL, each value in its column's type, as landing takes it.
+
+    Raises NotOfTypeError, which says what is wrong, where a value is not of that type.
+    """
+    values = {}
+    for name, kind in columns.items():
+        value = row.get(name)
+        if value is not None:
+            try:
+                value = typed(kind, value)
+            except NotOfTypeError as error:
+                raise NotOfTypeError(type_fault(name, kind, value, error).message) from error
+        values[name] = f"cast({literal(value)} as {kind})"
+    return values | {"landed_at": "current_timestamp()"}
 
 
 def _usable(delivery_id: Any) -> list[str]:
@@ -133,37 +145,35 @@ def _usable(delivery_id: Any) -> list[str]:
 
 def _land(
     engine: Engine,
-    row: str,
     deliveries: str,
-    transports: str,
+    rejected: str,
     values: dict[str, str],
     ids: list[str],
     requested_at: str,
 ) -> str:
     """Append a row under the first of its ids that is free; returns that.
 
-    row: a relation with the row to land as `row`; values: what to land, over `row`.
+    values: the row to land, as SQL; rejected: see land_again. A row of that id which a run has
+    rejected does not take it.
     """
     for delivery_id in ids:
         values = values | {"delivery_id": literal(delivery_id)}
         same = " and ".join(
             f"there.{name} <=> {value}" for name, value in values.items() if name != "landed_at"
         )
-        # a row of this id that was rejected stands there as well
+        text = f"to_json(struct({', '.join(f'there.{name}' for name in values)}))"
         has_landed, is_taken = engine.rows(
             f"select bool_or({same} and there.landed_at >= timestamp '{requested_at}'), "
-            "bool_or(there.received_at is not null and there.guaranteed is not null and "
-            f"known.transport is not null) from {deliveries} as there cross join {row} "
-            f"left join {transports} as known on there.transport = trim(known.transport) "
-            f"where there.delivery_id = {literal(delivery_id)}"
+            "bool_or(rejections.rejection_id is null and there.received_at is not null and "
+            f"there.guaranteed is not null) from {deliveries} as there left join (select * from "
+            f"{rejected} where reason not in ('REPEATED', 'CONFLICTING')) as rejections on {text} "
+            f"= rejections.raw_text where there.delivery_id = {literal(delivery_id)}"
         )[0]
         if has_landed:
             # by a run that was killed
             return delivery_id
         if not is_taken:
-            engine.rows(
-                f"insert into {deliveries} ({', '.join(values)}) "
-                f"select {', '.join(values.values())} from {row}"
-            )
+            names, row = ", ".join(values), ", ".join(values.values())
+            engine.rows(f"insert into {deliveries} ({names}) select {row}")
             return delivery_id
     return ids[-1]

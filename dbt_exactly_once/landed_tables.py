@@ -17,6 +17,8 @@ SOURCES_FILE = Path("models/receive/sources.yml")
 REJECTED = "rejected_landings"
 # ends the name of a table in the catalog that it was moved away from
 MOVED = "__moved"
+# begins the name of the tag that keeps the snapshot which a schema of ledgers has consumed
+CONSUMED_TAG = "exactly_once_consumed_"
 
 
 @dataclass(frozen=True)

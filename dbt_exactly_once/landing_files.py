@@ -192,14 +192,14 @@ def _json_rows(path: Path) -> Iterator[Row]:
             yield None, number, text, Fault("NOT_JSON", message)
             continue
         if isinstance(row.get(DOCUMENT), dict | list):
-            row[DOCUMENT] = _member_text(text, DOCUMENT)
+            row[DOCUMENT] = member_text(text, DOCUMENT)
         yield row, number, text, None
 
 
 WHITE_SPACE = re.compile(r"\s*")
 
 
-def _member_text(text: str, name: str) -> str:
+def member_text(text: str, name: str) -> str:
     """The text of an object's member as it stands there: writing it anew would change numbers."""
 
     def skip(position: int) -> int:

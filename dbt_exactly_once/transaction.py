@@ -48,7 +48,8 @@ from dbt_exactly_once.lake_version import (
     version_of,
 )
 from dbt_exactly_once.landed_again import LandedAgain, land_again
-from dbt_exactly_once.landed_tables import MOVED
+from dbt_exactly_once.landed_rows import LandedRows
+from dbt_exactly_once.landed_tables import CONSUMED_TAG, MOVED
 from dbt_exactly_once.migration import MIGRATION, LedgerMigration, add_columns, bring_up
 from dbt_exactly_once.process import ProcessIdentity
 from dbt_exactly_once.publication import (
@@ -64,7 +65,6 @@ from dbt_exactly_once.upkeep import REMOVAL, Upkeep, count_expired
 
 GRAVE = "run_lock_of_"
 RUN_ID_PROPERTY = "spark.sql.iceberg.snapshot-property.run-id"
-CONSUMED_TAG = "exactly_once_consumed"
 # a run tells of so many triggers at its end
 SAID_TRIGGERS = 20
 
@@ -144,6 +144,8 @@ class Run(Publication):
     removed: int = 0
     # where main of a table stands that it adds to behind publication
     effect_starts: dict[str, str] = field(default_factory=dict)
+    # how the landed tables are read, by what was asked for so far
+    landed_rows: dict[str, LandedRows] = field(default_factory=dict)
     # requests to take a rejected landing again, and what became of them
     landed_again: list[LandedAgain] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -157,6 +159,16 @@ class Run(Publication):
         self.knows_queue = True
         self.keys_come_again = keys_come_again
         self.latest_in_queue = latest
+
+    def moves_event_time(self, milliseconds: float) -> bool:
+        """Whether what this run takes moves event time further than so, to the second."""
+        if not self.latest_in_queue or not self.greatest_received_at:
+            return bool(self.latest_in_queue)
+        before, now = (
+            min(datetime.fromisoformat(time[:19]), self.clock)
+            for time in (self.greatest_received_at, self.latest_in_queue)
+        )
+        return now - before > timedelta(milliseconds=milliseconds) - timedelta(seconds=1)
 
     def landed_now(self) -> dict[str, str]:
         """The snapshots that this run consumes, of the landed tables that have one."""
@@ -234,11 +246,12 @@ class Transactions:
             said = self._services(run_id).settle(services, self._tables_of(services))
             self.run = self._freeze(run_id, clock)
             self.run.said += said
+            self._follow_event_time(self.run)
             self.run.publishes = publishes
             if variables.get("preview_all_landed"):
                 self._start_from_nothing(self.run)
             elif publishes and self.run.has_landed("resubmissions"):
-                self._land_again(self.run, graph)
+                self._land_again(self.run)
             self._engine.set(BRANCH_SETTING, self.run.branch)
         except BaseException:
             self._release(run_id)
@@ -389,6 +402,10 @@ class Transactions:
     def _schema(self) -> str:
         return self._ledgers[RECORD].schema
 
+    @property
+    def _tag(self) -> str:
+        return CONSUMED_TAG + self._schema
+
     def _existing(self, schema: str) -> set[str]:
         return {str(row[1]) for row in self._engine.rows(f"show tables in {schema}")}
 
@@ -480,6 +497,8 @@ class Transactions:
     def _freeze(self, run_id: str, clock: datetime) -> Run:
         last, starts = self._as_published()
         consumed = dict(last["landed_snapshots"]) if last else {}
+        refs = self.refs(self._landed)
+        self._keep_consumed(consumed, refs)
         return Run(
             run_id=run_id,
             lock_id=run_id,
@@ -489,7 +508,7 @@ class Transactions:
             schema=self._schema,
             starts={name: str(snapshot) for name, snapshot in starts.items()},
             consumed={name: consumed.get(name) for name in self._landed},
-            landed=mains_of(self.refs(self._landed)),
+            landed=mains_of(refs),
             greatest_received_at=last["greatest_received_at"] if last else None,
         )
 
@@ -505,6 +524,25 @@ class Transactions:
         self._publications.check(last, mains, but)
         return last, mains
 
+    def _follow_event_time(self, run: Run) -> None:
+        """Set event time back where the row that it rests on was removed from the landed table.
+
+        Upkeep forgets the oldest rows only, so it never removes that one.
+        """
+        rows = self.landed_rows("deliveries", run)
+        if run.greatest_received_at is None or not rows.may_miss_consumed:
+            return
+        known = f"timestamp '{run.greatest_received_at}'"
+        found = self._engine.rows(
+            f"select cast(max(received_at) as string), max(received_at) < {known} "
+            f"from {rows.until_landed()} where received_at <= {known}"
+        )[0]
+        if found[1]:
+            run.said.append(
+                f"event time follows the landed rows: from {run.greatest_received_at} to {found[0]}"
+            )
+            run.greatest_received_at = found[0]
+
     def _start_from_nothing(self, run: Run) -> None:
         """Let a preview decide all that has landed, on a branch on which the ledgers are empty."""
         for table in self._ledgers.values():
@@ -516,35 +554,38 @@ class Transactions:
         run.publication_number = 1
         run.greatest_received_at = None
 
+    def landed_rows(self, name: str, run: Run | None = None) -> LandedRows:
+        """How this run reads a landed table; asked of Iceberg once for what it has frozen."""
+        run = run or self._open_run()
+        consumed, landed = run.consumed[name], run.landed[name]
+        rows = run.landed_rows.get(name)
+        if rows is None or (rows.consumed, rows.landed) != (consumed, landed):
+            ledgers = {
+                ledger: f"{table.relation} version as of {run.starts[ledger]}"
+                for ledger, table in self._ledgers.items()
+            }
+            table = self._landed[name]
+            rows = LandedRows.of(self._engine, table, consumed, landed, ledgers)
+            run.landed_rows[name] = rows
+            run.said += rows.says()
+        return rows
+
     def refs(self, tables: Mapping[str, Table]) -> dict[str, dict[str, str]]:
         """Branches and tags of each table."""
         found = self._engine.refs([table.relation for table in tables.values()])
         return {name: found[table.relation] for name, table in tables.items()}
 
-    def _land_again(self, run: Run, graph: Mapping[str, Any]) -> None:
+    def _land_again(self, run: Run) -> None:
         """Land rejected rows that somebody wants taken again, so that this run takes them."""
-        consumed, landed = run.consumed["resubmissions"], run.landed["resubmissions"]
-        relation = self._landed["resubmissions"].relation
-        since = (
-            f"(select * from {relation} version as of {landed})"
-            if consumed is None
-            else f"(select * from {relation} with (`start-snapshot-id` = '{consumed}', "
-            f"`end-snapshot-id` = '{landed}'))"
-        )
         columns = "rejection_id, reason, raw_text"
         run.landed_again = land_again(
             self._engine,
-            since,
+            self.landed_rows("resubmissions", run).unconsumed(),
             f"(select {columns} from {self._ledgers['rejected_deliveries'].relation} "
             f"where table_name = 'deliveries' union select {columns} from "
             f"{self._landed['rejected_landings'].relation} where table_name = 'deliveries')",
             self._ledgers["journal_entries"].relation,
             self._landed["deliveries"].relation,
-            next(
-                f"{node['schema']}.{node['alias']}"
-                for node in graph["nodes"].values()
-                if node["resource_type"] == "seed" and node["name"] == "transports"
-            ),
             {name: kind for name, kind, _ in self._landed["deliveries"].columns},
         )
         if any(became.delivery_id for became in run.landed_again):
@@ -827,21 +868,33 @@ class Transactions:
                 "and publishes nothing: use `dbt build` or `dbt run`"
             )
         self._publications.publish(run)
-        self._tag_consumed(run)
+        # where they are since this run has begun
+        tagged = {name: {self._tag: consumed or ""} for name, consumed in run.consumed.items()}
+        self._keep_consumed(run.landed, tagged)
         run.said += _summary(f"published run {run.number}", taken, parts, counts[5])
         run.said += findings
         if run.removed:
             run.said.append(f"{run.removed:,} expired history entries removed")
 
-    def _tag_consumed(self, run: Run) -> None:
-        """Keep the consumed snapshot of each landed table from expiring."""
-        for name, snapshot in run.landed.items():
-            if snapshot is not None and snapshot != run.consumed.get(name):
+    def _keep_consumed(
+        self, consumed: Mapping[str, str | None], refs: Mapping[str, Mapping[str, str]]
+    ) -> None:
+        """Keep the consumed snapshot of each landed table from expiring, by a tag.
+
+        Each schema of ledgers has a tag of its own, since several may consume one landed table.
+        Called by the run that has consumed them, and by the next command where that was killed.
+        refs: branches and tags of the landed tables, as they are.
+        """
+        for name, snapshot in consumed.items():
+            if name not in refs or snapshot is None or refs[name].get(self._tag) == snapshot:
+                continue
+            relation = self._landed[name].relation
+            if self._engine.has_snapshot(relation, snapshot):
                 # workers make branches on a landed table at any time
                 patiently(
                     self._engine.rows,
-                    f"alter table {self._landed[name].relation} create or replace tag "
-                    f"{CONSUMED_TAG} as of version {snapshot}",
+                    f"alter table {relation} create or replace tag `{self._tag}` "
+                    f"as of version {snapshot}",
                 )
 
     def remove_expired_history(
@@ -958,7 +1011,10 @@ class Transactions:
             self._prepare(run_id)
             if checked:
                 self.ensure_tables(but)
-            yield self._upkeep(run_id, but) if checked else None
+            upkeep = self._upkeep(run_id, but) if checked else None
+            if upkeep:
+                self._keep_consumed(upkeep.consumed, self.refs(self._landed))
+            yield upkeep
         finally:
             self._release(run_id)
             self._drop_graves(keep=GRAVE + run_id.replace("-", "_"))

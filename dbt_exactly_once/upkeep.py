@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 from dbt_exactly_once.engine import Engine, ExactlyOnceError, literal
+from dbt_exactly_once.landed_rows import LandedRows
 from dbt_exactly_once.publication import HISTORY, RECORD, Publication, Publications, mains_of
 
 if TYPE_CHECKING:
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 
 # of a table, before a partition border
 REMOVAL = "delete from {} where expires_at < timestamp '{}'"
+# what later runs and rebuild_history ask of old journal entries: requests and ids that were used,
+# how documents ended that did not complete, and what services said before a decision
+KEPT = {
+    "journal_entries": (
+        " and event not in ('RESUBMITTED', 'REFUSED', 'LOST', 'INTERRUPTED', 'EARLY')"
+    ),
+}
 
 
 class Upkeep:
@@ -38,6 +46,11 @@ class Upkeep:
         self._lock_id = lock_id
         self._last = last
         self._started = datetime.now(timezone.utc)
+
+    @property
+    def consumed(self) -> Mapping[str, str]:
+        """The snapshots of the landed tables that the last published run has consumed."""
+        return self._last["landed_snapshots"]
 
     # ---------------------------------------------------------------- publish
 
@@ -168,7 +181,7 @@ class Upkeep:
         for table in self._transactions.ledgers.values():
             said += self._expire(table, older_than, orphans_before)
         for name, table in self._transactions.landed.items():
-            consumed = self._committed_at(table, self._last["landed_snapshots"].get(name))
+            consumed = self._committed_at(table, self.consumed.get(name))
             said += self._expire(table, min(older_than, consumed or older_than), orphans_before)
         for table in self._transactions.scratch():
             said += self._expire(table, now, orphans_before)
@@ -202,11 +215,14 @@ class Upkeep:
                 f"{int(days)}), coalesce(min(received_at), timestamp '{event_time}'))) as string) "
                 f"from (select landed_received_at as received_at from {self._undecided()})"
             )[0][0]
-            condition = f"{column} < timestamp '{bound}'"
+            condition = f"{column} < timestamp '{bound}'{KEPT.get(name, '')}"
             forgotten = int(
                 self._engine.rows(f"select count(*) from {table.relation} where {condition}")[0][0]
             )
             if not forgotten:
+                continue
+            if name in self._transactions.landed and self._is_unread(table, condition):
+                said.append(f"{name}: rows from before {bound} stay until a run has consumed them")
                 continue
             statements[name] = f"delete from {{}} where {condition}"
             said.append(f"{name}: {forgotten} rows from before {bound} forgotten")
@@ -219,11 +235,20 @@ class Upkeep:
                 self._engine.rows(statement.replace("{}", relation))
         return said
 
+    def _is_unread(self, table: Table, condition: str) -> bool:
+        """Whether no run has consumed some of the rows of a condition yet."""
+        main = self._engine.refs([table.relation])[table.relation].get("main")
+        rows = LandedRows.of(self._engine, table, self.consumed.get(table.name), main, {})
+        return rows.way == "TOLD" or bool(
+            self._engine.rows(f"select 1 from {rows.unconsumed()} where {condition} limit 1")
+        )
+
     def _undecided(self) -> str:
-        """What waits or is open still needs its landed row and its status."""
+        """What waits or is open still needs its landed row and its status, where it has a row."""
         ledger = self._transactions.ledger
         return (
-            f"(select landed_received_at from {ledger('waiting_deliveries').relation} union all "
+            f"(select landed_received_at from {ledger('waiting_deliveries').relation} "
+            "where reason != 'LANDED_ROW_GONE' union all "
             f"select landed_received_at from {ledger('open_documents').relation})"
         )
 

@@ -3,13 +3,16 @@
         trigger has a capacity, whether any takes deliveries that earlier runs have consumed,
         whether an operator has ever held one, the days on which the deliveries that come back were
         received (so that only those days of the landed table are read; none are known outside of a
-        run), and whether any delivery was landed before. -#}
+        run), whether any of them is a resubmission, the days of those that have landed since the
+        last run, and whether any of these was landed before. -#}
     {%- set facts = {
         'has_capacity': true,
         'takes_earlier': true,
         'has_holds': true,
         'has_repeated': true,
+        'has_resubmissions': true,
         'returning_days': none,
+        'landed_days': none,
     } -%}
     {%- if execute and adapter.exactly_once.run -%}
         {%- set row = run_query(
@@ -22,18 +25,26 @@
             'has_holds': adapter.exactly_once.run.landed['delivery_holds'] is not none,
         }) -%}
         {%- set days = run_query(
-            "select distinct cast(to_date(landed_received_at) as string) from "
-            ~ ref('returning_deliveries')
-        ) -%}
+            "select cast(to_date(landed_received_at) as string), true, "
+            ~ "bool_or(resubmission_id is not null) from " ~ ref('returning_deliveries')
+            ~ " group by 1 union all select cast(to_date(received_at) as string), false, false from "
+            ~ ref('stg_deliveries') ~ " where received_at is not null group by 1"
+        ).rows -%}
+        {%- set landed_days = days | rejectattr(1) | map(attribute=0) | list | sort -%}
+        {%- do facts.update({
+            'returning_days': days | selectattr(1) | map(attribute=0) | list | sort,
+            'has_resubmissions': days | selectattr(2) | list | length > 0,
+            'landed_days': landed_days,
+        }) -%}
         {%- set repeated = run_query(
             "select 1 from (select delivery_id from " ~ ref('stg_deliveries')
             ~ " group by delivery_id having count(*) > 1 union all select earlier.delivery_id from "
-            ~ "(select delivery_id from " ~ landed_before('deliveries') ~ ") as earlier left semi "
+            ~ "(select delivery_id from " ~ landed_before('deliveries') ~ " union all select "
+            ~ "delivery_id from " ~ taken_deliveries(landed_days) ~ ") as earlier left semi "
             ~ "join " ~ ref('stg_deliveries') ~ " as landed on earlier.delivery_id = "
             ~ "landed.delivery_id) limit 1"
         ) -%}
         {%- do facts.update({'has_repeated': repeated.rows | length > 0}) -%}
-        {%- do facts.update({'returning_days': days.columns[0].values() | list | sort}) -%}
     {%- endif -%}
     {{ return(facts) }}
 {%- endmacro %}

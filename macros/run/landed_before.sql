@@ -1,12 +1,13 @@
 {% macro landed_before(table, until='consumed') -%}
-    {#- A landed table as earlier runs have consumed it (until 'consumed'), or as this run has
-        frozen it (until 'landed'); a unit test gives its own rows in place of the table. -#}
+    {#- A relation of a landed table's rows, with landed_file and landed_position: those that earlier
+        runs have consumed (until 'consumed'), all that this run has frozen ('landed'), or all that
+        have landed when it is read ('now'). A unit test gives its own rows in place of the table. -#}
     {%- set relation = source('landing', table) -%}
-    {%- set run = adapter.exactly_once.run if execute else none -%}
-    {%- if run is none or model.resource_type == 'unit_test' -%}
-        {{ relation }}
+    {%- if until == 'now' or not execute or model.resource_type == 'unit_test'
+        or not adapter.exactly_once.run -%}
+        (select *, _file as landed_file, _pos as landed_position from {{ relation }})
     {%- else -%}
-        {%- set snapshot = run.consumed[table] if until == 'consumed' else run.landed[table] -%}
-        {{ relation }} {{ 'where false' if snapshot is none else 'version as of ' ~ snapshot }}
+        {%- set landed = adapter.exactly_once.landed_rows(table) -%}
+        {{ landed.until_consumed() if until == 'consumed' else landed.until_landed() }}
     {%- endif -%}
 {%- endmacro %}

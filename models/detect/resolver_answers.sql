@@ -40,16 +40,8 @@ asked_now as (
 landed as (
 
     select *
-    from (
-        select
-            *,
-            _file as landed_file,
-            _pos as landed_position
-        from {{ landed_before('deliveries', until='landed') }}
-    )
-    where
-        {{ contract_breach('true') }} is null
-        and {{ on_days('received_at', days) }}
+    from {{ accepted_deliveries('landed') }}
+    where {{ on_days('received_at', days) }}
 
 ),
 
@@ -60,7 +52,7 @@ with_document as (
         any_value(candidates.candidate) as candidate,
         min_by(
             landed.document,
-            struct(landed.landed_at, landed.landed_file, landed.landed_position)
+            struct({{ order_of_landing('landed') }})
         ) as landed_document
     from (
         select

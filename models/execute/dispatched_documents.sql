@@ -18,8 +18,6 @@ with_document as (
 
     {{ with_document(
         'dispatched',
-        source('landing', 'deliveries'),
-        source('landing', 'resubmissions'),
         ['transport', 'errors_to'],
         days,
     ) | indent(4) }}
@@ -48,8 +46,8 @@ final as (
         decided_at,
         is_overdue
     from with_document
-    -- its landed row was found
-    where transport is not null
+    -- its landed row was found, or an operator has given its document
+    where transport is not null or document is not null
 
 )
 

@@ -52,10 +52,9 @@ with_document as (
 
     {{ with_document(
         'numbered',
-        landed_before('deliveries', until='landed'),
-        landed_before('resubmissions', until='landed'),
         ['landed_at', 'transport', 'guaranteed', 'uuid', 'track_id', 'event_id', 'errors_to'],
         days,
+        until='landed',
     ) | indent(4) }}
 
 ),

@@ -122,6 +122,19 @@ still_waiting as (
 
 ),
 
+with_landed_row as (
+
+    select distinct
+        deliveries.delivery_id,
+        deliveries.received_at
+    from {{ accepted_deliveries('landed') }} as deliveries
+    left semi join members
+        on
+            deliveries.delivery_id = {{ landed_delivery_id('members.delivery_id') }}
+            and deliveries.received_at = members.landed_received_at
+
+),
+
 earlier as (
 
     select
@@ -205,6 +218,8 @@ judged as (
                 still_waiting.line_id is not null
                 or latest.outcome not in ({{ can_be_resubmitted }})
                 then 'RESUBMITTED'
+            when with_landed_row.delivery_id is null and requests.document is null
+                then 'LANDED_ROW_GONE'
             when settled.delivery_id is not null and not coalesce(requests.force, false)
                 then 'SETTLED'
         end as refused_for
@@ -221,6 +236,10 @@ judged as (
         on
             targets.line_id = still_waiting.line_id
             and targets.trigger_name = still_waiting.trigger_name
+    left join with_landed_row
+        on
+            {{ landed_delivery_id('requests.delivery_id') }} = with_landed_row.delivery_id
+            and targets.landed_received_at = with_landed_row.received_at
     left join same_request on requests.resubmission_id = same_request.reference_id
     left join settled
         on

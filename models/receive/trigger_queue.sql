@@ -50,28 +50,24 @@ checked as (
 
         select
             earlier.delivery_id,
-            min_by(earlier.content, struct(earlier.landed_at, earlier.landed_file)) as content
-        from (
-            select
-                *,
-                {{ delivery_content() }} as content,
-                {{ contract_breach('transport_api is not null') }} as breach
-            from (
-                select
-                    deliveries.*,
-                    transports.transport_api
-                from (
-                    select
-                        *,
-                        _file as landed_file
-                    from {{ landed_before('deliveries') }}
-                ) as deliveries
-                left join transports on deliveries.transport = transports.transport
-            )
-        ) as earlier
+            min_by(
+                {{ delivery_content() }},
+                struct({{ order_of_landing('earlier') }})
+            ) as content
+        from {{ accepted_deliveries('consumed') }} as earlier
         left semi join landed on earlier.delivery_id = landed.delivery_id
-        where earlier.breach is null
+        where earlier.landing_rank < 2
         group by earlier.delivery_id
+
+    ),
+
+    -- also where its landed row has been removed since
+    taken_earlier as (
+
+        select distinct
+            delivery_id,
+            to_date(received_at) as received_on
+        from {{ taken_deliveries(facts.landed_days) }}
 
     ),
 
@@ -80,7 +76,7 @@ checked as (
         select
             *,
             {{ delivery_content() }} as content
-        from checked
+        from {{ in_order_of_commits('checked', 'deliveries', 'unconsumed') }}
 
     ),
 
@@ -93,7 +89,7 @@ checked as (
         from with_content
         window first_landed as (
             partition by delivery_id, breach is null
-            order by {{ order_of_landing('with_content') }}
+            order by landed_commit, landed_at, landed_file, landed_position
         )
 
     ),
@@ -101,7 +97,7 @@ checked as (
     judged as (
 
         select
-            ranked.* except (arrival, first_content, content, breach),
+            ranked.* except (arrival, first_content, content, breach, landed_commit),
             case
                 when ranked.breach is not null then ranked.breach
                 when landed_earlier.content is not null or ranked.arrival > 1
@@ -110,9 +106,14 @@ checked as (
                         'REPEATED',
                         'CONFLICTING'
                     )
+                when taken_earlier.delivery_id is not null then 'REPEATED'
             end as rejected_because
         from ranked
         left join landed_earlier on ranked.delivery_id = landed_earlier.delivery_id
+        left join taken_earlier
+            on
+                ranked.delivery_id = taken_earlier.delivery_id
+                and to_date(ranked.received_at) = taken_earlier.received_on
 
     ),
 {%- else -%}
@@ -189,36 +190,23 @@ arrived as (
 {% if facts.takes_earlier -%}
 -- ---- what earlier runs have consumed, for a trigger that was added with a start_from
 
-    consumed_landings as (
-
-        select
-            deliveries.*,
-            transports.transport_api
-        from (
-            select
-                *,
-                _file as landed_file,
-                _pos as landed_position
-            from {{ landed_before('deliveries') }}
-        ) as deliveries
-        left join transports on deliveries.transport = transports.transport
-
-    ),
-
     consumed_deliveries as (
 
-        select * except (arrival)
+        select
+            deliveries.* except (arrival),
+            transports.transport_api
         from (
             select
                 *,
                 row_number() over (
                     partition by delivery_id
-                    order by {{ order_of_landing('consumed_landings') }}
+                    order by {{ order_of_landing('consumed') }}
                 ) as arrival
-            from consumed_landings
-            where {{ contract_breach('transport_api is not null') }} is null
-        )
-        where arrival = 1
+            from {{ accepted_deliveries('consumed') }} as consumed
+            where landing_rank < 2
+        ) as deliveries
+        left join transports on deliveries.transport = transports.transport
+        where deliveries.arrival = 1
 
     ),
 
@@ -266,45 +254,84 @@ arrived as (
 
     ),
 
-    returning as (
+    {% if facts.has_resubmissions -%}
+        -- a resubmission that brings its document can do without the landed row
+        decided_before as (
 
-        select
-            deliveries.* except (
-                delivery_id, received_at, landed_at, redelivery_count, document
-            ),
-            coalesce(edited.document, deliveries.document) as document,
-            returning_deliveries.delivery_id,
-            returning_deliveries.received_at,
-            coalesce(returning_deliveries.landed_at, deliveries.landed_at) as landed_at,
-            returning_deliveries.redelivery_count,
-            returning_deliveries.trigger_name,
-            returning_deliveries.landed_delivery_id,
-            returning_deliveries.landed_received_at,
-            returning_deliveries.origin,
-            returning_deliveries.recoveries,
-            returning_deliveries.resubmission_id,
-            returning_deliveries.examined,
-            returning_deliveries.waiting_since,
-            returning_deliveries.had_waited,
-            returning_deliveries.was_waiting_for,
-            row_number() over (
-                partition by returning_deliveries.delivery_id, returning_deliveries.trigger_name
-                order by {{ order_of_landing('deliveries', 'transports.transport is not null') }}
-            ) as arrival
-        from (
             select
-                *,
-                _file as landed_file,
-                _pos as landed_position
-            from {{ landed_before('deliveries', until='landed') }}
-        ) as deliveries
+                delivery_id,
+                trigger_name,
+                document_type,
+                rule_id != 'R01' as guaranteed,
+                if(key_source = 'UUID', document_key, null) as uuid,
+                if(key_source = 'TRACK_ID', document_key, null) as track_id,
+                if(key_source = 'EVENT_ID', document_key, null) as event_id
+            from {{ last_published('document_status') }}
+            where {{ on_days('received_at', facts.returning_days) }}
+
+        ),
+    {%- endif %}
+
+    -- each once with its landed row, and once without, which counts where the row is gone
+    with_landed_row as (
+
+        {% set landed_columns = [
+            'landed_at', 'transport', 'document_type', 'destination', 'guaranteed', 'uuid',
+            'track_id', 'event_id', 'errors_to', 'document',
+        ] -%}
+        select
+            returning_deliveries.* except (landed_at),
+            returning_deliveries.landed_at as first_landed_at,
+            {% for column in landed_columns -%}
+                deliveries.{{ column }},
+            {% endfor -%}
+            deliveries.landing_rank,
+            deliveries.landed_file,
+            deliveries.landed_position
+        from {{ accepted_deliveries('landed') }} as deliveries
         inner join {{ ref('returning_deliveries') }} as returning_deliveries
             on
                 deliveries.delivery_id = returning_deliveries.landed_delivery_id
                 and deliveries.received_at = returning_deliveries.landed_received_at
-        left join transports on deliveries.transport = transports.transport
-        left join edited on returning_deliveries.resubmission_id = edited.resubmission_id
         where {{ on_days('deliveries.received_at', facts.returning_days) }}
+        union all
+        select
+            returning_deliveries.* except (landed_at),
+            returning_deliveries.landed_at as first_landed_at,
+            {% for column in landed_columns -%}
+                {{ 'decided_before.' ~ column
+                    if facts.has_resubmissions and column in
+                        ['document_type', 'guaranteed', 'uuid', 'track_id', 'event_id']
+                    else 'null as ' ~ column }},
+            {% endfor -%}
+            3 as landing_rank,
+            null as landed_file,
+            null as landed_position
+        from {{ ref('returning_deliveries') }} as returning_deliveries
+        {% if facts.has_resubmissions -%}
+            left join decided_before
+                on
+                    returning_deliveries.resubmission_id is not null
+                    and returning_deliveries.landed_delivery_id = decided_before.delivery_id
+                    and returning_deliveries.trigger_name = decided_before.trigger_name
+        {%- endif %}
+
+    ),
+
+    returning as (
+
+        select
+            with_landed_row.* except (document, landed_at, first_landed_at),
+            coalesce(with_landed_row.first_landed_at, with_landed_row.landed_at) as landed_at,
+            coalesce(edited.document, with_landed_row.document) as document,
+            with_landed_row.landing_rank = 3
+            and (edited.document is null or with_landed_row.guaranteed is null) as is_gone,
+            row_number() over (
+                partition by with_landed_row.delivery_id, with_landed_row.trigger_name
+                order by {{ order_of_landing('with_landed_row') }}
+            ) as arrival
+        from with_landed_row
+        left join edited on with_landed_row.resubmission_id = edited.resubmission_id
 
     ),
 {%- endif %}
@@ -323,7 +350,8 @@ in_queue as (
         landed_file,
         landed_position,
         left_out,
-        rejected_because
+        rejected_because,
+        false as is_gone
     from arrived
     {% if facts.takes_earlier -%}
         union all
@@ -332,7 +360,8 @@ in_queue as (
             landed_file,
             landed_position,
             left_out,
-            rejected_because
+            rejected_because,
+            false as is_gone
         from taken_late
     {% endif -%}
     {% if facts.returning_days != [] -%}
@@ -342,7 +371,8 @@ in_queue as (
             landed_file,
             landed_position,
             null as left_out,
-            null as rejected_because
+            null as rejected_because,
+            is_gone
         from returning
         where arrival = 1
     {%- endif %}
@@ -451,6 +481,7 @@ placed as (
                     coalesce(takes_documents, false)
                     and left_out is null
                     and not is_held
+                    and not is_gone
                     and not examined
                 order by received_at, delivery_id
             ) as queue_number
@@ -464,12 +495,14 @@ placed as (
 final as (
 
     select
-        * except (takes_documents, is_enabled, is_held, queue_number, left_out, landed_at),
+        * except (
+            takes_documents, is_enabled, is_held, is_gone, queue_number, left_out, landed_at
+        ),
         -- a row that does not tell when it landed has landed now
         if(left_out is null, coalesce(landed_at, {{ run_clock() }}), landed_at) as landed_at,
         case
             when left_out is not null then left_out
-            when not takes_documents or is_held then 'WAITING'
+            when not takes_documents or is_held or is_gone then 'WAITING'
             when queue_capacity > 0 and not examined and queue_number > queue_capacity
                 then 'WAITING'
             else 'QUEUED'
@@ -479,6 +512,7 @@ final as (
             when not is_enabled then 'DISABLED'
             when not takes_documents then 'SUSPENDED'
             when is_held then 'HELD'
+            when is_gone then 'LANDED_ROW_GONE'
             when queue_capacity > 0 and not examined and queue_number > queue_capacity
                 then 'QUEUE_CAPACITY'
         end as waiting_reason,

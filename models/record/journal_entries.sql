@@ -130,12 +130,19 @@ resubmissions as (
         if(
             is_accepted,
             concat('comes as ', delivery_id),
-            case refused_for
+            case split_part(refused_for, ' ', 1)
                 when 'NO_DECISION' then 'no decision is known for it'
                 when 'RESUBMITTED' then 'it was resubmitted before'
                 when 'LANDED' then 'it repeats a delivery that has landed'
                 when 'UNREADABLE'
                     then 'its row cannot be read: give the corrected row as document, in JSON'
+                when 'WRONG_TYPE'
+                    then concat(
+                        substring_index(refused_for, 'WRONG_TYPE ', -1),
+                        ': give the corrected row as document, in JSON'
+                    )
+                when 'LANDED_ROW_GONE'
+                    then 'its landed row was removed: give its document, or land the row again'
                 when 'UNFINISHED' then 'its document is unfinished'
                 when 'INTERRUPTED' then 'its document came back as a recovery: name that one'
                 when 'SETTLED'

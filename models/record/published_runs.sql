@@ -28,7 +28,9 @@ taken as (
         count_if(place = 'WAITING') as not_examined,
         count_if(place in ('UNROUTED', 'NOT_TAKEN')) as unrouted,
         count_if(place = 'REJECTED') as rejected,
-        count(*) as taken,
+        -- of what returns not as the queue has it, so that what it leaves out is noticed
+        count_if(origin = 'LANDED' and not had_waited)
+        + (select count(*) from {{ ref('returning_deliveries') }}) as taken,
         {{ greatest_received_at() }} as greatest_received_at,
         {{ event_time_now() }} as event_time
     from {{ ref('trigger_queue') }}

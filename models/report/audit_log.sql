@@ -33,8 +33,6 @@ with_document as (
 
     {{ with_document(
         'in_doubt',
-        source('landing', 'deliveries'),
-        source('landing', 'resubmissions'),
         ['transport'],
     ) | indent(4) }}
 

@@ -43,8 +43,6 @@ with_document as (
 
     {{ with_document(
         'decided',
-        source('landing', 'deliveries'),
-        source('landing', 'resubmissions'),
         ['transport', 'errors_to'],
     ) | indent(4) }}
 

@@ -133,6 +133,24 @@ unsent as (
 
 ),
 
+without_row as (
+
+    select
+        'LANDED_ROW_GONE' as kind,
+        trigger_name,
+        count(*) as documents,
+        'documents that wait and whose landed rows were removed' as what,
+        'land the rows again, with the delivery_id and received_at they had' as what_to_do,
+        concat(
+            'select * from {{ ref("waiting_documents") }} where reason = \'LANDED_ROW_GONE\' ',
+            'and trigger_name = \'', replace(trigger_name, '\'', '\\\''), '\''
+        ) as rows_behind
+    from {{ ref('waiting_documents') }}
+    where reason = 'LANDED_ROW_GONE'
+    group by trigger_name
+
+),
+
 final as (
 
     select * from not_looked_at
@@ -148,6 +166,8 @@ final as (
     select * from same_id
     union all
     select * from unsent
+    union all
+    select * from without_row
 
 )
 

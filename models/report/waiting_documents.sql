@@ -36,6 +36,7 @@ final as (
                         '; '
                     )
                 )
+            when 'LANDED_ROW_GONE' then 'its landed row was removed: land it again'
             when 'HELD' then 'an operator has set it aside'
             when 'RESOLVER_DOWN'
                 then 'its resolver has not answered several times in a row; the next run asks again'

@@ -336,6 +336,9 @@ VIOLATIONS: dict[str, dict[str, tuple[str, Change]]] = {
             with_values("delivery_id = 'rejected'", place="'QUEUED'"),
         ),
     },
+    "every_returning_delivery_is_taken": {
+        "waited and left out": ("trigger_queue", without(of("copy"))),
+    },
     "duplicates_and_in_doubt_leave_no_history": {
         "a duplicate with an entry": ("document_status", with_values(NEW, status="'DUPLICATE'")),
         "in doubt with an entry": ("document_status", with_values(NEW, status="'IN_DOUBT'")),

@@ -1,0 +1,226 @@
+"""What has landed, as a run reads it: the rows that no run has consumed, and those that some have.
+
+A run consumes a landed table up to a snapshot. Where that snapshot is an ancestor of the one this
+run has frozen, and everything between them only appended, compacted or deleted files, Iceberg reads
+just the appended files. Where a commit between them has overwritten files, or where the table was
+set back or its snapshots have expired, the two versions are compared. Where the consumed snapshot
+is gone, as after a table was dropped and landed again, the ledgers tell what was consumed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dbt_exactly_once.engine import Engine, literal
+
+if TYPE_CHECKING:
+    from dbt_exactly_once.transaction import Table
+
+# what Iceberg's incremental read shows in full, or may leave out
+PLAIN_COMMITS = {"append", "replace", "delete"}
+WITH_PLACE = "*, _file as landed_file, _pos as landed_position"
+# a condition with more days than these would be longer than it is of use
+MOST_DAYS = 40
+
+
+@dataclass(frozen=True)
+class LandedRows:
+    """How one landed table is read between two of its snapshots.
+
+    way: NONE, ALL, APPENDED, COMPARED or TOLD (by the ledgers). commits: how many have appended
+    rows; may_miss_consumed: whether rows that were consumed may have been removed; days: where
+    versions are compared, on which days.
+    """
+
+    table: Table
+    consumed: str | None
+    landed: str | None
+    way: str
+    commits: int = 0
+    may_miss_consumed: bool = False
+    days: tuple[str | None, ...] | None = None
+    ledgers: Mapping[str, str] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        engine: Engine,
+        table: Table,
+        consumed: str | None,
+        landed: str | None,
+        ledgers: Mapping[str, str],
+    ) -> LandedRows:
+        """Find out how to read a table from the snapshot that was consumed to the landed one.
+
+        ledgers: how to read each ledger as the last run published it.
+        """
+        if landed is None or landed == consumed:
+            return cls(table, consumed, landed, "NONE")
+        if consumed is None:
+            return cls(table, consumed, landed, "ALL", commits=2)
+        kinds = engine.commits_between(table.relation, consumed, landed)
+        if kinds is not None and set(kinds) <= PLAIN_COMMITS:
+            appends = kinds.count("append")
+            return cls(table, consumed, landed, "APPENDED", appends, "delete" in kinds)
+        if engine.has_snapshot(table.relation, consumed):
+            days = _days_of_new_files(engine, table, consumed, landed)
+            return cls(table, consumed, landed, "COMPARED", 2, True, days)
+        return cls(table, consumed, landed, "TOLD", 2, True, ledgers=ledgers)
+
+    def unconsumed(self) -> str:
+        """A relation of the rows that no run has consumed, with landed_file and landed_position."""
+        relation = self.table.relation
+        if self.way == "NONE":
+            return f"(select {WITH_PLACE} from {relation} where false)"
+        if self.way == "APPENDED":
+            return (
+                f"(select {WITH_PLACE} from {relation} with (`start-snapshot-id` = "
+                f"'{self.consumed}', `end-snapshot-id` = '{self.landed}'))"
+            )
+        if self.way == "COMPARED":
+            return self._compared()
+        if self.way == "TOLD":
+            return self._not_told()
+        return self.until_landed()
+
+    def files(self) -> str | None:
+        """Iceberg's table of the files that this run has frozen; None where there is none."""
+        return self.landed and f"{self.table.relation}.entries version as of {self.landed}"
+
+    def until_landed(self) -> str:
+        """A relation of all rows that this run has frozen."""
+        return self._version(self.landed)
+
+    def until_consumed(self) -> str:
+        """A relation of the rows that earlier runs have consumed, as far as they are there."""
+        if self.way == "TOLD" and self.table.name == "deliveries":
+            return (
+                f"(select * from {self.until_landed()} left semi join ({self._told_deliveries()}) "
+                "as told on delivery_id = told_id)"
+            )
+        return self._version(self.consumed)
+
+    def says(self) -> list[str]:
+        """What a person should know of a table that cannot be read by its appended files."""
+        if self.way == "COMPARED":
+            return [
+                f"{self.table.relation} was overwritten, set back, or its snapshots have expired "
+                "since the last run: its rows were compared with those consumed"
+            ]
+        if self.way == "TOLD":
+            return [
+                f"{self.table.relation} does not have the snapshot that the last run consumed: it "
+                "was dropped or its tag was; the ledgers told which rows are new"
+            ]
+        return []
+
+    def _version(self, snapshot: str | None) -> str:
+        version = "where false" if snapshot is None else f"version as of {snapshot}"
+        return f"(select {WITH_PLACE} from {self.table.relation} {version})"
+
+    def _compared(self) -> str:
+        """The landed rows beyond those consumed; of equal ones as many as there are more."""
+        columns = ", ".join(name for name, _, _ in self.table.columns)
+        content = _content(self.table.columns)
+        days = self._on_days()
+        numbered = (
+            f"select {{}}, {content} as content, row_number() over (partition by {content} "
+            "order by landed_file, landed_position) as copy from {} where " + days
+        )
+        landed = numbered.format(f"{columns}, landed_file, landed_position", self.until_landed())
+        consumed = numbered.format("1 as one", self._version(self.consumed))
+        return (
+            f"(select {columns}, landed_file, landed_position from ({landed}) as landed left anti "
+            f"join ({consumed}) as consumed on landed.content = consumed.content "
+            "and landed.copy = consumed.copy)"
+        )
+
+    def _on_days(self) -> str:
+        column = day_column(self.table)
+        if self.days is None or column is None:
+            return "true"
+        days = sorted(day for day in self.days if day is not None)
+        stretches = [(day, day) for day in days]
+        if len(days) > MOST_DAYS:
+            stretches = [(days[0], days[-1])]
+        conditions = [
+            f"({column} >= timestamp '{first}' and {column} < timestamp '{last}' + interval 1 day)"
+            for first, last in stretches
+        ]
+        if None in self.days:
+            conditions.append(f"{column} is null")
+        return f"({' or '.join(conditions or ['false'])})"
+
+    def _not_told(self) -> str:
+        """The landed rows of which no ledger tells."""
+        ledgers = self.ledgers or {}
+        told, matches = {
+            "deliveries": (self._told_deliveries(), "delivery_id = told_id"),
+            # what is open may hear of all of them again, what has ended hears of none
+            "trigger_executions": (
+                "select statuses.delivery_id as told_id, statuses.trigger_name as told_trigger "
+                f"from {ledgers['document_status']} as statuses left anti join "
+                f"{ledgers['open_documents']} as still_open on statuses.delivery_id = "
+                "still_open.delivery_id and statuses.trigger_name = still_open.trigger_name",
+                "delivery_id = told_id and trigger_name = told_trigger",
+            ),
+            "resubmissions": (
+                f"select reference_id as told_id from {ledgers['journal_entries']} "
+                "where event in ('RESUBMITTED', 'REFUSED')",
+                "resubmission_id = told_id",
+            ),
+            # of a command no ledger keeps the id
+            "trigger_commands": (
+                f"select max(started_at) as told_until from {ledgers['published_runs']}",
+                "issued_at < told_until",
+            ),
+            "rejected_landings": (
+                f"select rejection_id as told_id from {ledgers['rejected_deliveries']}",
+                "rejection_id = told_id",
+            ),
+        }[self.table.name]
+        return f"(select * from {self.until_landed()} left anti join ({told}) as told on {matches})"
+
+    def _told_deliveries(self) -> str:
+        ledgers = self.ledgers or {}
+        return (
+            "select regexp_replace(delivery_id, '/(recovery|resubmission)-[0-9]+$', '') as told_id "
+            f"from {ledgers['document_status']} union all select landed_delivery_id from "
+            f"{ledgers['waiting_deliveries']} union all select delivery_id from "
+            f"{ledgers['journal_entries']} where event in ('UNROUTED', 'UNKNOWN_DESTINATION', "
+            "'NOT_TAKEN')"
+        )
+
+
+def day_column(table: Table) -> str | None:
+    """The time by whose days a table is partitioned."""
+    match = re.fullmatch(r"days\((\w+)\)", table.partitioned_by)
+    return match.group(1) if match else None
+
+
+def _days_of_new_files(
+    engine: Engine, table: Table, consumed: str, landed: str
+) -> tuple[str | None, ...] | None:
+    """The days of the rows in files that came after a snapshot; None where no column has days."""
+    column = day_column(table)
+    if column is None:
+        return None
+    files = f"select file_path from {table.relation}.files version as of"
+    found = engine.rows(
+        f"select distinct cast(to_date({column}) as string) from (select {column}, _file from "
+        f"{table.relation} version as of {landed}) as landed left semi join "
+        f"({files} {landed} except {files} {consumed}) as added on landed._file = added.file_path"
+    )
+    return tuple(row[0] for row in found)
+
+
+def _content(columns: Sequence[tuple[str, str, str]]) -> str:
+    """A hash of a whole row; a time goes in as a number, since its text has no microseconds."""
+    values = ", ".join(
+        f"{literal(name)}, {f'unix_micros({name})' if kind == 'timestamp' else name}"
+        for name, kind, _ in columns
+    )
+    return f"sha2(to_json(named_struct({values})), 256)"

@@ -1,0 +1,13 @@
+-- What waited, was interrupted or was resubmitted is in the queue of the run, with its landed row or
+-- without: what the queue left out would be neither decided nor waiting.
+{%- set run = checked_run(ref('trigger_queue')) %}
+select
+    returning_deliveries.delivery_id,
+    returning_deliveries.trigger_name
+from {{ ref('returning_deliveries') }} as returning_deliveries
+left anti join {{ ref('trigger_queue') }} as trigger_queue
+    on
+        returning_deliveries.delivery_id = trigger_queue.delivery_id
+        and returning_deliveries.trigger_name = trigger_queue.trigger_name
+        and trigger_queue.for_run_id = {{ run }}
+where returning_deliveries.for_run_id = {{ run }}

@@ -1,0 +1,302 @@
+"""What has landed is decided once, however the landed tables were changed by others."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt_runs import DbtRuns, failures
+from pyspark.sql import SparkSession
+from test_upkeep import at, delivery, execution, two_triggers
+
+from dbt_exactly_once.land import land
+from dbt_exactly_once.session import find_project
+from dbt_exactly_once.transaction import Transactions
+
+DAY = 1440
+RECORDED = (
+    "select delivery_id, status from {schema}.document_status where trigger_name = 'records' "
+    "order by decided_at, delivery_id"
+)
+
+
+@pytest.fixture
+def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
+    return two_triggers(spark, profiles_dir, tmp_path)
+
+
+def build(runs: DbtRuns, minutes: int, **options: Any) -> None:
+    result = runs.dbt("build", "--selector", "hot_path", clock=at(minutes), **options)
+    assert result.success, failures(result)
+
+
+def tag_of(runs: DbtRuns, table: str = "deliveries") -> list[tuple[Any, ...]]:
+    return runs.rows(
+        f"select name, snapshot_id from {{landing}}.{table}.refs where type = 'TAG' order by 1"
+    )
+
+
+def current(runs: DbtRuns) -> int:
+    return runs.rows("select snapshot_id from {landing}.deliveries.refs where name = 'main'")[0][0]
+
+
+def test_rows_are_decided_once_whatever_commits_brought_them(runs: DbtRuns) -> None:
+    """18.5, 18.13: an overwriting commit, expired snapshots, a rollback and a table that was
+    dropped and landed again lose no delivery, double none, and stop no run.
+    """
+    runs.land("deliveries", [delivery("a", 0), delivery("b", 1)])
+    runs.decide(clock=at(2))
+
+    # a commit of kind overwrite: it changes a consumed row and brings a new one
+    runs.land("deliveries", [delivery("c", 3)])
+    landed = f"{runs.landing}.deliveries"
+    runs.spark.sql(
+        f"merge into {landed} as old using (select 'b' as id union all select 'd') as new "
+        "on old.delivery_id = new.id when matched then update set errors_to = 'desk' "
+        "when not matched then insert (delivery_id, received_at, landed_at, transport, "
+        "document_type, guaranteed, uuid, redelivery_count, document) values ('d', "
+        "timestamp '2026-05-01 12:03:00', timestamp '2026-05-01 12:03:00', 'RABBITMQ', "
+        "'order.created', true, 'd', 0, '{}')"
+    )
+    build(runs, 4)
+    assert runs.rows(RECORDED) == [("a", "NEW"), ("b", "NEW"), ("c", "NEW"), ("d", "NEW")]
+    assert runs.rows("select delivery_id, reason from {schema}.rejected_deliveries") == [
+        ("b", "CONFLICTING")
+    ]
+
+    # upkeep forgets snapshots of landings that no run has consumed
+    consumed = current(runs)
+    for name in ("e", "f", "g"):
+        runs.land("deliveries", [delivery(name, 5)])
+    variables = {"keep_snapshots_hours": 0}
+    runs.run("run-operation", operation="maintain", variables=variables)
+    runs.land("deliveries", [delivery("h", 6), delivery("copy of a", 6, uuid="a")])
+    build(runs, 7)
+    assert runs.rows(RECORDED)[4:] == [
+        ("copy of a", "DUPLICATE"),
+        *((name, "NEW") for name in "efgh"),
+    ]
+
+    # the table is set back behind what was consumed
+    runs.spark.sql(f"call lake.system.set_current_snapshot('lake.{landed}', {consumed})")
+    runs.land("deliveries", [delivery("i", 8)])
+    build(runs, 9)
+    assert runs.rows(RECORDED)[9:] == [("i", "NEW")]
+
+    # the table is dropped and what was in it lands again, with something new
+    ddl = runs.rows("show create table {landing}.deliveries")[0][0]
+    runs.spark.sql(f"drop table {landed} purge")
+    runs.spark.sql(ddl.split("TBLPROPERTIES")[0].split("LOCATION")[0])
+    runs.land("deliveries", [delivery(name, 0) for name in "abcdefghi"])
+    runs.land("deliveries", [delivery("j", 10)])
+    build(runs, 11)
+    assert runs.rows(RECORDED)[10:] == [("j", "NEW")]
+    runs.land("deliveries", [delivery("k", 12), delivery("a", 0)])
+    build(runs, 13)
+    assert runs.rows(RECORDED)[11:] == [("k", "NEW")]
+
+
+def test_what_was_consumed_is_tagged_and_event_time_follows_the_rows(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """18.13: the tag that keeps the consumed snapshot is named for the schema of the ledgers, and a
+    run that is killed before it sets the tag is made up for by the next command.
+
+    18.22: a delivery that moves event time far beyond all others is named; when its row is removed,
+    event time follows. No time is written that Python cannot read.
+    """
+    runs.land("deliveries", [delivery("a", 0)])
+    runs.decide(clock=at(1))
+    first = current(runs)
+    assert tag_of(runs) == [(f"exactly_once_consumed_{runs.schema}", first)]
+
+    runs.land("deliveries", [delivery("b", 2)])
+    with monkeypatch.context() as patch:
+        keep = _killed_after(runs, Transactions._keep_consumed)
+        patch.setattr(Transactions, "_keep_consumed", keep)
+        assert not runs.dbt("run", "--select", "tag:transaction", clock=at(3)).success
+    assert tag_of(runs) == [(f"exactly_once_consumed_{runs.schema}", first)]
+    assert runs.rows("select count(*) from {schema}.published_runs") == [(2,)]
+    second = current(runs)
+    runs.land("deliveries", [delivery("c", 4)])
+    runs.run("run-operation", operation="maintain", variables={"keep_snapshots_hours": 0})
+    assert tag_of(runs) == [(f"exactly_once_consumed_{runs.schema}", second)]
+    runs.decide(clock=at(5))
+    assert [row[0] for row in runs.rows(RECORDED)] == ["a", "b", "c"]
+
+    poison = datetime(9999, 12, 31, 23, 30, tzinfo=timezone.utc)
+    runs.land("deliveries", [delivery("p", 0, received_at=poison), delivery("d", 6)])
+    capfd.readouterr()
+    runs.decide(clock=at(3 * DAY), quiet=False)
+    assert (
+        "warning, delivery p moves event time from 2026-05-01 12:06:00 to 2026-05-04 12:00:00, "
+        "beyond all others: if its received_at, 9999-12-31 23:30:00, is wrong, delete from "
+    ) in capfd.readouterr().out
+    assert max(row[0] for row in runs.rows("select expires_at from {schema}.document_history")) == (
+        datetime.max
+    )
+    runs.spark.sql(f"delete from {runs.landing}.deliveries where delivery_id = 'p'")
+    runs.land("deliveries", [delivery("e", 7)])
+    runs.decide(clock=at(3 * DAY + 1), quiet=False)
+    assert "warning, delivery" not in capfd.readouterr().out
+    assert runs.rows("select max_by(event_time, run_number) from {schema}.published_runs") == [
+        (at(7).replace(tzinfo=None),)
+    ]
+
+
+def _killed_after(runs: DbtRuns, original: Any) -> Any:
+    def keep(self: Transactions, *arguments: Any) -> None:
+        if runs.rows("select count(*) from {schema}.published_runs") == [(2,)]:
+            raise RuntimeError("killed")
+        original(self, *arguments)
+
+    return keep
+
+
+THEN = -3 * DAY
+RAW = {
+    "delivery_id": "r",
+    "received_at": "2026-04-28T12:00:00Z",
+    "transport": "RABBITMQ",
+    "document_type": "order.created",
+    "guaranteed": True,
+    "redelivery_count": 2.5,
+}
+
+
+def land_late_in_name(runs: DbtRuns, table: str, row: dict[str, Any], filler: str) -> None:
+    """Land a row in a file whose name comes behind those of later commits."""
+    schema = runs.spark.table(f"{runs.landing}.{table}").schema
+    first = dict.fromkeys(schema.names) | {schema.names[0]: filler}
+    rows = [tuple(r.get(name) for name in schema.names) for r in (first, row)]
+    frame = runs.spark.createDataFrame(runs.spark.sparkContext.parallelize(rows, 2), schema)
+    frame.writeTo(f"{runs.landing}.{table}").append()
+
+
+def journal(runs: DbtRuns) -> dict[str, tuple[Any, ...]]:
+    found = runs.rows(
+        "select reference_id, event, message from {schema}.journal_entries "
+        "where event in ('RESUBMITTED', 'REFUSED') and reference_id != 's0'"
+    )
+    return {row[0]: row[1:] for row in found}
+
+
+def waiting(runs: DbtRuns) -> list[tuple[Any, ...]]:
+    return runs.rows("select delivery_id, reason from {schema}.waiting_deliveries order by 1")
+
+
+def test_what_returns_is_decided_or_waits_and_what_was_rejected_shuts_out_nothing(
+    runs: DbtRuns, tmp_path: Path
+) -> None:
+    """18.6, 18.7, 18.8, 18.18, 18.27: a removed landed row takes no waiting delivery with it, and
+    no request that was accepted; a rejected row shuts out no corrected one; a row that was decided
+    and forgotten is not decided again; of repeated ids the one of the first commit rules.
+    """
+    recorded = {"destination": "records"}
+    runs.land(
+        "deliveries",
+        [
+            delivery("doubt", THEN, uuid=None, **recorded),
+            delivery("lost", THEN, uuid=None, **recorded),
+            delivery("seen", THEN, **recorded),
+            delivery("g", THEN, guaranteed=None, **recorded),
+            delivery("m", THEN, transport="PIGEON", **recorded),
+            delivery("unrouted", THEN, document_type="nobody's"),
+            delivery("w", THEN, destination="ships"),
+        ],
+    )
+    rejection = {"rejection_id": "rej", "table_name": "deliveries", "delivery_id": "r"}
+    rejection |= {"reason": "WRONG_TYPE", "raw_text": json.dumps(RAW), "landed_at": at(THEN)}
+    runs.land("rejected_landings", [rejection])
+    command = {"command_id": "c1", "trigger_name": "ships", "issued_at": at(THEN)}
+    land_late_in_name(runs, "trigger_commands", command | {"command": "SUSPEND"}, "c0")
+    runs.land("trigger_commands", [command | {"command": "RESUME"}])
+    build(runs, THEN + 1)
+    # 27: the command that landed first counts, though the name of its file is the later one
+    assert waiting(runs) == [("w", "SUSPENDED")]
+    assert runs.rows(
+        "select delivery_id, reason from {schema}.rejected_deliveries "
+        "where delivery_id in ('g', 'm') order by 1"
+    ) == [("g", "MISSING_GUARANTEED"), ("m", "UNKNOWN_TRANSPORT")]
+
+    runs.spark.sql(
+        f"delete from {runs.landing}.deliveries where delivery_id in ('doubt', 'lost', 'seen', 'w')"
+    )
+    request = {"trigger_name": "records", "requested_at": at(THEN + 2)}
+    asked = request | {"resubmission_id": "s2", "delivery_id": "doubt"}
+    land_late_in_name(runs, "resubmissions", asked | {"document": "first"}, "s0")
+    runs.land(
+        "resubmissions",
+        [
+            request | {"resubmission_id": "s1", "delivery_id": "lost"},
+            asked | {"document": "second"},
+            request | {"resubmission_id": "s3", "delivery_id": "rej", "trigger_name": None},
+        ],
+    )
+    runs.land("trigger_commands", [command | {"command_id": "c2", "command": "RESUME"}])
+    runs.land("deliveries", [delivery("seen", THEN, landed_at=at(THEN + 2), **recorded)])
+    with (runs.folder / "seeds" / "transports.csv").open("a", encoding="utf-8") as seed:
+        seed.write("PIGEON,MSG,true,0\n")
+    runs.run("seed", "--select", "transports")
+    corrected = [
+        delivery("g", THEN, **recorded),
+        delivery("m", THEN, transport="PIGEON", **recorded),
+        delivery("seen", THEN, uuid="another", **recorded),
+    ]
+    file = tmp_path / "corrected.jsonl"
+    file.write_text("\n".join(json.dumps(row, default=str) for row in corrected))
+    landing = land(runs.spark, find_project(runs.folder), [file])
+    assert (landing.landed, landing.reasons) == (2, {"CONFLICTING": 1})
+    runs.run("run", "--select", "tag:transaction", "new_documents", clock=at(THEN + 3))
+
+    # 6 and 8
+    assert runs.rows(
+        "select delivery_id, status from {schema}.document_status where delivery_id in "
+        "('g', 'm', 'seen') order by 1"
+    ) == [("g", "NEW"), ("m", "NEW"), ("seen", "NEW")]
+    assert runs.rows(
+        "select source_line > 0, reason from {schema}.rejected_deliveries "
+        "where delivery_id = 'seen' order by 2"
+    ) == [(True, "CONFLICTING"), (True, "REPEATED")]
+    # 7
+    assert waiting(runs) == [("w", "LANDED_ROW_GONE")]
+    assert journal(runs) == {
+        "s1": ("REFUSED", "its landed row was removed: give its document, or land the row again"),
+        "s2": ("RESUBMITTED", "comes as doubt/resubmission-1"),
+        "s3": (
+            "REFUSED",
+            "redelivery_count: 2.5 is not a whole number of 32 bits: give the corrected row as "
+            "document, in JSON",
+        ),
+    }
+    assert runs.rows(
+        "select rule_id, document from {schema}.new_documents "
+        "where delivery_id = 'doubt/resubmission-1'"
+    ) == [("OPERATOR", "first")]
+    assert not runs.rows("select 1 from {schema}.document_status where delivery_id in ('r', 'rej')")
+
+    # what waits for its row goes on when it lands again; nothing of the journal is asked in vain
+    again = [delivery("w", THEN, destination="ships"), delivery("doubt", THEN, **recorded)]
+    runs.land("deliveries", [*again, delivery("late", 0)])
+    runs.land("trigger_executions", [execution("w", "SUCCESS", THEN + 4)])
+    build(runs, 1)
+    assert waiting(runs) == []
+    assert runs.rows(
+        "select delivery_id, trigger_name from {schema}.document_status "
+        "where delivery_id in ('w', 'doubt') order by 1"
+    ) == [("doubt", "records"), ("w", "ships")]
+    assert runs.rows(
+        "select delivery_id from {schema}.rejected_deliveries where reason = 'REPEATED' order by 1"
+    ) == [("doubt",), ("seen",), ("w",)]
+    # what no run has consumed is not forgotten
+    runs.land("deliveries", [delivery("just landed", THEN)])
+    keep = {"keep_journal_days": 1, "keep_landed_days": 1}
+    runs.run("run-operation", operation="maintain", variables=keep)
+    assert ("just landed",) in runs.rows("select delivery_id from {landing}.deliveries")
+    assert runs.rows(
+        "select distinct event from {schema}.journal_entries "
+        "where happened_at < timestamp '2026-04-29' order by 1"
+    ) == [("REFUSED",), ("RESUBMITTED",)]
