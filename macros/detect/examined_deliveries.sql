@@ -62,7 +62,11 @@
 
         select
             *,
-            {{ plus_ms('started_at', 'history_time_to_live_ms') }} as expires_at
+            -- Python and other readers know no later year
+            least(
+                {{ plus_ms('started_at', 'history_time_to_live_ms') }},
+                timestamp '9999-12-31 23:59:59.999999'
+            ) as expires_at
         from queued
 
     ),
