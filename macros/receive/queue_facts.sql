@@ -1,6 +1,7 @@
 {% macro queue_facts() -%}
     {#- What the SQL of trigger_queue is made of, asked once before it is rendered: whether any
-        trigger has a capacity, whether any takes deliveries that earlier runs have consumed,
+        trigger has a capacity, whether any takes deliveries that earlier runs have consumed, the
+        expressions that give triggers their keys (pairs of trigger_name and key),
         whether an operator has ever held one, the days on which the deliveries that come back were
         received (so that only those days of the landed table are read; none are known outside of a
         run), whether any of them is a resubmission, the days of those that have landed since the
@@ -8,6 +9,7 @@
     {%- set facts = {
         'has_capacity': true,
         'takes_earlier': true,
+        'key_expressions': [],
         'has_holds': true,
         'has_repeated': true,
         'has_resubmissions': true,
@@ -17,11 +19,13 @@
     {%- if execute and adapter.exactly_once.run -%}
         {%- set row = run_query(
             "select coalesce(bool_or(queue_capacity > 0), false), "
-            ~ "coalesce(bool_or(takes_earlier_landings), false) from " ~ ref('current_triggers')
+            ~ "coalesce(bool_or(takes_earlier_landings), false), to_json(sort_array(collect_list("
+            ~ "if(key is null, null, struct(trigger_name, key))))) from " ~ ref('current_triggers')
         ).rows[0] -%}
         {%- do facts.update({
             'has_capacity': row[0],
             'takes_earlier': row[1],
+            'key_expressions': fromjson(row[2]),
             'has_holds': adapter.exactly_once.run.landed['delivery_holds'] is not none,
         }) -%}
         {%- set days = run_query(

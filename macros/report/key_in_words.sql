@@ -1,6 +1,11 @@
 {% macro key_in_words(f) -%}
     {#- The key and where it came from. -#}
     case
+        when {{ f }}.key_source is null and {{ f }}.key is not null
+            then concat(
+                'what the expression ', {{ f }}.key, ' of its trigger gives',
+                if({{ f }}.status is null, ' when it is decided', ': nothing')
+            )
         when {{ f }}.key_state = 'MISSING'
             then if(
                 {{ f }}.transport_api = 'JMS',

@@ -1,4 +1,5 @@
 {%- set facts = queue_facts() -%}
+{%- set landed_keys = keys_by_expression(facts.key_expressions) -%}
 {#- a transport may have left the seed while its deliveries wait -#}
 {%- set api = 'coalesce(transports.transport_api, current_triggers.api)' -%}
 with
@@ -31,7 +32,12 @@ landed as (
     select
         stg_deliveries.*,
         transports.transport_api
-    from {{ ref('stg_deliveries') }} as stg_deliveries
+    from (
+        select
+            *,
+            {{ landed_keys | indent(12) }} as landed_keys
+        from {{ ref('stg_deliveries') }}
+    ) as stg_deliveries
     left join transports on stg_deliveries.transport = transports.transport
 
 ),
@@ -198,6 +204,7 @@ arrived as (
         from (
             select
                 *,
+                {{ landed_keys | indent(16) }} as landed_keys,
                 row_number() over (
                     partition by delivery_id
                     order by {{ order_of_landing('consumed') }}
@@ -265,7 +272,8 @@ arrived as (
                 rule_id != 'R01' as guaranteed,
                 if(key_source = 'UUID', document_key, null) as uuid,
                 if(key_source = 'TRACK_ID', document_key, null) as track_id,
-                if(key_source = 'EVENT_ID', document_key, null) as event_id
+                if(key_source = 'EVENT_ID', document_key, null) as event_id,
+                if(key_source = 'EXPRESSION', map(trigger_name, document_key), null) as landed_keys
             from {{ last_published('document_status') }}
             where {{ on_days('received_at', facts.returning_days) }}
 
@@ -277,7 +285,7 @@ arrived as (
 
         {% set landed_columns = [
             'landed_at', 'transport', 'document_type', 'destination', 'guaranteed', 'uuid',
-            'track_id', 'event_id', 'errors_to', 'document',
+            'track_id', 'event_id', 'errors_to', 'document', 'landed_keys',
         ] -%}
         select
             returning_deliveries.* except (landed_at),
@@ -288,7 +296,12 @@ arrived as (
             deliveries.landing_rank,
             deliveries.landed_file,
             deliveries.landed_position
-        from {{ accepted_deliveries('landed') }} as deliveries
+        from (
+            select
+                *,
+                {{ landed_keys | indent(16) }} as landed_keys
+            from {{ accepted_deliveries('landed') }}
+        ) as deliveries
         inner join {{ ref('returning_deliveries') }} as returning_deliveries
             on
                 deliveries.delivery_id = returning_deliveries.landed_delivery_id
@@ -301,7 +314,8 @@ arrived as (
             {% for column in landed_columns -%}
                 {{ 'decided_before.' ~ column
                     if facts.has_resubmissions and column in
-                        ['document_type', 'guaranteed', 'uuid', 'track_id', 'event_id']
+                        ['document_type', 'guaranteed', 'uuid', 'track_id', 'event_id',
+                        'landed_keys']
                     else 'null as ' ~ column }},
             {% endfor -%}
             3 as landing_rank,
@@ -343,7 +357,7 @@ in_queue as (
         'landed_at', 'transport', 'document_type', 'destination', 'guaranteed', 'uuid',
         'track_id', 'event_id', 'redelivery_count', 'errors_to', 'document', 'origin',
         'recoveries', 'resubmission_id', 'examined', 'waiting_since', 'had_waited',
-        'was_waiting_for',
+        'was_waiting_for', 'landed_keys',
     ] | join(', ') -%}
     select
         {{ delivery_columns }},
@@ -437,8 +451,19 @@ with_settings as (
             when matched.redelivery_count <= transports.first_delivery_count then 'FIRST'
             else 'REDELIVERED'
         end as redelivery,
-        {{ document_key('matched', api) }} as document_key,
-        {{ key_source('matched', api) }} as key_source
+        -- where the trigger has an expression, what that gives and nothing else
+        if(
+            current_triggers.key is null,
+            {{ document_key('matched', api) | indent(12) }},
+            nullif(try_element_at(matched.landed_keys, matched.trigger_name), '')
+        ) as document_key,
+        if(
+            current_triggers.key is null,
+            {{ key_source('matched', api) | indent(12) }},
+            if(
+                try_element_at(matched.landed_keys, matched.trigger_name) != '', 'EXPRESSION', null
+            )
+        ) as key_source
     from matched
     left join transports on matched.transport = transports.transport
     left join current_triggers on matched.trigger_name = current_triggers.trigger_name
@@ -496,7 +521,8 @@ final as (
 
     select
         * except (
-            takes_documents, is_enabled, is_held, is_gone, queue_number, left_out, landed_at
+            takes_documents, is_enabled, is_held, is_gone, queue_number, left_out, landed_at,
+            landed_keys
         ),
         -- a row that does not tell when it landed has landed now
         if(left_out is null, coalesce(landed_at, {{ run_clock() }}), landed_at) as landed_at,

@@ -110,14 +110,31 @@ landed as (
 
 ),
 
+settings as (
+
+    select * from {{ ref('trigger_settings') }}
+
+),
+
 waiting_with_key as (
 
     select
         undecided.*,
         landed.first_landed.document_type,
-        {{ document_key('landed.first_landed', 'landed.first_landed.transport_api') }}
-            as document_key,
-        {{ key_source('landed.first_landed', 'landed.first_landed.transport_api') }} as key_source,
+        -- what an expression gives is known when the delivery is decided
+        settings.key is not null as has_key_expression,
+        if(
+            settings.key is null,
+            {{ document_key('landed.first_landed', 'landed.first_landed.transport_api')
+                | indent(12) }},
+            null
+        ) as document_key,
+        if(
+            settings.key is null,
+            {{ key_source('landed.first_landed', 'landed.first_landed.transport_api')
+                | indent(12) }},
+            null
+        ) as key_source,
         case
             when
                 not coalesce(landed.first_landed.counts_deliveries, false)
@@ -133,6 +150,7 @@ waiting_with_key as (
         on
             undecided.landed_delivery_id = landed.delivery_id
             and undecided.landed_received_at = landed.received_at
+    left join settings on undecided.trigger_name = settings.trigger_name
 
 ),
 
@@ -141,17 +159,12 @@ waiting as (
     select
         *,
         case
+            when has_key_expression then 'USABLE'
             when document_key is null then 'MISSING'
             when char_length(document_key) > 96 then 'TOO_LONG'
             else 'USABLE'
         end as key_state
     from waiting_with_key
-
-),
-
-settings as (
-
-    select * from {{ ref('trigger_settings') }}
 
 ),
 
@@ -311,6 +324,7 @@ facts as (
         landed.first_landed.transport_api,
         landed.first_landed.counts_deliveries,
         landed.first_landed.first_delivery_count,
+        settings.key,
         settings.detect_duplicates,
         settings.use_history,
         settings.history_time_to_live_ms,

@@ -26,6 +26,13 @@ TRIGGERS = [
         "processing_mode": "concurrent",
         "execution_timeout_ms": 36_000_000,
     },
+    # its documents carry no id
+    {
+        "trigger_name": "keys",
+        "detect_duplicates": True,
+        "use_history": True,
+        "key": "concat_ws('-', %sender%, %order/number%)",
+    },
 ]
 
 
@@ -130,7 +137,10 @@ def day(spark: SparkSession, profiles_dir: Path, tmp_path_factory: pytest.TempPa
                 "position": 1,
                 "condition_name": "all",
                 "document_type": trigger["trigger_name"],
-                "service": f"serve_{trigger['trigger_name']}",
+                # deciding completes what comes to keys
+                "service": None
+                if trigger["trigger_name"] == "keys"
+                else f"serve_{trigger['trigger_name']}",
             }
             for trigger in TRIGGERS
         ],
@@ -146,8 +156,10 @@ def test_what_lands_at_ten_is_new_and_its_copies_wait(day: Day) -> None:
     answer = json.dumps({"answer": "DUPLICATE"})
     day.receive("q", "counts", "10:01", uuid="count 1", redelivery_count=1, document=answer)
     day.receive("x", "doubts", "10:00", uuid="doubt 1")
+    first = json.dumps({"sender": "ann", "order": {"number": 7}})
+    day.receive("k", "keys", "10:00", document=first)
     decided, waiting = day.decide("10:10")
-    assert decided == {"a": "NEW R07", "p": "NEW R03", "x": "NEW R07"}
+    assert decided == {"a": "NEW R07", "p": "NEW R03", "x": "NEW R07", "k": "NEW R07"}
     assert waiting == {"q": "UNFINISHED_DOCUMENT p"}
     assert not (day.runs.folder / "calls").exists()
     assert day.history("a") == set(), "its service has not begun"
@@ -157,10 +169,22 @@ def test_a_copy_waits_for_a_worker_that_is_down(day: Day) -> None:
     """19.1 and 19.4: p has ended, so q is asked about; a has not begun, so b waits."""
     day.receive("b", "orders", "12:30", uuid="order 1")
     day.receive("y", "doubts", "12:20", uuid="doubt 1")
+    sent_again = json.dumps({"order": {"number": 7, "note": "again"}, "sender": "ann"})
+    day.receive("l", "keys", "11:59", document=sent_again)
+    day.receive("m", "keys", "11:59", document="not JSON", uuid="an id that is not asked for")
     day.tell("STARTED", "x", "doubts", "12:00")
     day.tell("ERROR", "p", "counts", "12:10")
     decided, waiting = day.decide("12:40")
-    assert decided == {"q": "DUPLICATE R06b", "y": "IN_DOUBT R10"}
+    assert decided == {
+        "q": "DUPLICATE R06b",
+        "y": "IN_DOUBT R10",
+        # 19.8: the key is what the expression gives, and nothing else
+        "l": "DUPLICATE R09",
+        "m": "IN_DOUBT R12",
+    }
+    assert day.runs.rows(
+        "select document_key, key_source from {schema}.document_status where delivery_id = 'l'"
+    ) == [("ann-7", "EXPRESSION")]
     assert waiting == {"b": "UNFINISHED_DOCUMENT a"}
     assert day.history("x") == {("processing", "11:59", "13:59")}
 
@@ -223,7 +247,7 @@ def test_people_see_what_failed_and_resubmit_it(day: Day) -> None:
     )
     doubts = day.runs.rows(
         "select delivery_id, completed_by_delivery_id, date_format(completed_since, 'HH:mm') "
-        "from {schema}.in_doubt_documents"
+        "from {schema}.in_doubt_documents where trigger_name = 'doubts'"
     )
     assert doubts == [("y", "x", "14:40")]
     groups = day.runs.rows(

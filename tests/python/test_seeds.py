@@ -21,6 +21,8 @@ TRIGGERS = [
     {"trigger_name": "loud", "enabled": "TRUE"},
     {"trigger_name": "foreign", "api": "AMQP"},
     {"trigger_name": "undated", "start_from": "yesterday"},
+    {"trigger_name": "keyed", "key": "uuid ||"},
+    {"trigger_name": "counted", "key": "count(*)"},
 ]
 CONDITIONS = [
     {"position": "1", "condition_name": "a", "filter": "no_such_column = 1"},
@@ -44,6 +46,8 @@ LINES = [
     ("triggers", "trigger broken", "enabled is true"),
     ("triggers", "trigger foreign", "api is AMQP: use MSG or JMS"),
     ("triggers", "trigger undated", "start_from is yesterday: use a time"),
+    ("triggers", "trigger keyed", "the key uuid || cannot be used"),
+    ("triggers", "trigger counted", "the key count(*) cannot be used"),
     ("trigger_conditions", "condition 1 of trigger good", "no_such_column"),
     ("trigger_conditions", "condition 2 of trigger good", "%order/total:double%"),
     ("trigger_conditions", "condition 3 of trigger good", "the filter uuid = cannot be used"),
@@ -87,11 +91,15 @@ def test_a_seed_that_is_empty_or_not_its_csv_is_refused(runs: DbtRuns) -> None:
 
 
 def test_a_column_that_a_later_version_has_added_is_named(runs: DbtRuns) -> None:
-    """19, seeds of 0.1.0: a triggers.csv without one of the columns is refused in one line."""
+    """19, seeds of 0.1.0: a triggers.csv without one of the columns is refused in one line.
+
+    The column key, which came with a later version, may be missing: it is blank then.
+    """
     (runs.folder / "seeds" / "triggers.csv").write_text("trigger_name,api\norders,MSG\n")
     runs.run("seed")
     (told,) = failures(runs.dbt("run"))
     assert "seeds/triggers.csv has no column enabled, acknowledgement_mode, " in told
+    assert "queue_capacity, start_from: add it" in told
     assert "add it, a blank means the default, and run `dbt seed`" in told
 
 
