@@ -189,13 +189,20 @@ def test_what_a_service_returns_is_kept_whatever_the_clock_of_the_run(runs: DbtR
         ("l3", None, None),
     ]
 
-    # a view between runs reads on from what the last run has consumed, however old that is
+    # the view reads on from what the last run has consumed, which upkeep leaves in one piece
     runs.run("run", *WHOLE)
     for number in range(2):
         late = {"delivery_id": "l1", "trigger_name": "letters", "event": "STARTED", "attempt": 2}
         runs.land("trigger_executions", [{"execution_id": f"late {number}", **late}])
     runs.run("run-operation", operation="maintain", variables={"keep_snapshots_hours": 0})
-    assert runs.rows("select * from {schema}.execution_state") == []
+    ((start,),) = runs.rows(
+        "select snapshots.parent_id from {landing}.trigger_executions.snapshots as snapshots "
+        "inner join {landing}.trigger_executions.refs as refs "
+        "on snapshots.snapshot_id = refs.snapshot_id and refs.type = 'TAG'"
+    )
+    landed = "select delivery_id from {landing}.trigger_executions "
+    since = f"with (`start-snapshot-id` = '{start}') where attempt = 2"
+    assert runs.rows(landed + since) == [("l1",), ("l1",)]
 
 
 def test_a_long_call_says_that_it_is_still_at_work(
