@@ -5,7 +5,7 @@
     {%- set dispatched = ref('dispatched_documents') -%}
     {#- what work_list() reads -#}
     {%- do ref('execution_state') -%}
-    {%- do ref('transports') -%}
+    {%- do ref('rejected_deliveries') -%}
     {%- if model.resource_type == 'unit_test' -%}
         {{ dispatched }}
     {%- else -%}

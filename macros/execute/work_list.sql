@@ -26,8 +26,6 @@
 
         {{ with_document(
             'ready',
-            source('landing', 'deliveries'),
-            source('landing', 'resubmissions'),
             ['transport', 'errors_to'],
             days,
         ) | indent(8) }}
@@ -40,8 +38,8 @@
             *,
             row_number() over (partition by trigger_name order by queue_number) as queue_rank
         from with_document
-        -- its landed row was found
-        where transport is not null
+        -- its landed row was found, or its resubmission brings the document
+        where transport is not null or document is not null
 
     )
 
