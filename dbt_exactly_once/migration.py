@@ -44,6 +44,14 @@ STEPS: tuple[Step, ...] = (
         "update {} set kind = 'run', publication_number = run_number where kind is null",
         "every row so far is a run",
     ),
+    Step(
+        2,
+        "trigger_states",
+        "update {} set suspensions = array(named_struct('since', suspended_since, 'cause', "
+        "suspended_cause, 'caused_by', suspended_by, 'reason', suspended_reason)) "
+        "where is_suspended and suspensions is null",
+        "a suspension is one of several that a trigger may have",
+    ),
 )
 
 

@@ -172,8 +172,10 @@ def test_error_documents_are_sent_at_least_once(
     ]
     # once the address is known; what was sent is not sent again
     rabbitmq.declare_quorum_queue(unknown)
-    worker = ["worker", "--once", "--send-errors-rabbitmq", rabbitmq.url, *place]
-    assert main(worker) == 0
+    worker = ["worker", "--once", *place, "--send-errors-rabbitmq"]
+    assert main([*worker, NOBODY]) == 0
+    assert "RabbitMQ at 127.0.0.1:1 cannot be sent to: " in capsys.readouterr().out
+    assert main([*worker, rabbitmq.url]) == 0
     assert "1 error documents sent" in capsys.readouterr().out
     assert main(send) == 0
     assert capsys.readouterr().out == "0 error documents sent\n"
