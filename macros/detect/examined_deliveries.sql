@@ -62,11 +62,7 @@
 
         select
             *,
-            -- Python and other readers know no later year
-            least(
-                {{ plus_ms('started_at', 'history_time_to_live_ms') }},
-                timestamp '9999-12-31 23:59:59.999999'
-            ) as expires_at
+            {{ expiry('started_at', 'history_time_to_live_ms') }} as expires_at
         from queued
 
     ),

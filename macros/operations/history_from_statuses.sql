@@ -97,7 +97,7 @@
         select
             *,
             coalesce(
-                decided_expires_at, {{ plus_ms('started_at', 'history_time_to_live_ms') }}
+                decided_expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}
             ) as expires_at
         from timed
         where started_at is not null

@@ -4,7 +4,9 @@
         feed that is the wall clock, in the replay of an old feed the old time. -#}
     case
         when {{ happened_at }} > {{ landed_at }}
-            then {{ received_at }} + ({{ happened_at }} - {{ landed_at }})
+            then least(
+                {{ received_at }} + ({{ happened_at }} - {{ landed_at }}), {{ latest_time() }}
+            )
         when {{ happened_at }} is not null then {{ received_at }}
     end
 {%- endmacro %}

@@ -103,10 +103,10 @@ final as (
 
     select
         * except (expires_at),
-        coalesce(expires_at, {{ plus_ms('started_at', 'history_time_to_live_ms') }}) as expires_at,
+        coalesce(expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}) as expires_at,
         -- the entry of a service that outlasts the time to live is live until its end
         greatest(
-            coalesce(expires_at, {{ plus_ms('started_at', 'history_time_to_live_ms') }}),
+            coalesce(expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}),
             if(key_hash is null, null, service_ended_at)
         ) as completed_expires_at,
         -- the copies of a document wait for it while they could not be told anything better

@@ -81,9 +81,9 @@ final as (
 
     select
         *,
-        {{ plus_ms('started_at', 'history_time_to_live_ms') }} as expires_at,
+        {{ expiry('started_at', 'history_time_to_live_ms') }} as expires_at,
         greatest(
-            {{ plus_ms('started_at', 'history_time_to_live_ms') }}, service_ended_at
+            {{ expiry('started_at', 'history_time_to_live_ms') }}, service_ended_at
         ) as completed_expires_at
     from brought_up_to_date
 
