@@ -282,7 +282,7 @@ def test_what_returns_is_decided_or_waits_and_what_was_rejected_shuts_out_nothin
     again = [delivery("w", THEN, destination="ships"), delivery("doubt", THEN, **recorded)]
     runs.land("deliveries", [*again, delivery("late", 0)])
     runs.land("trigger_executions", [execution("w", "SUCCESS", THEN + 4)])
-    build(runs, 1)
+    runs.decide(clock=at(1))
     assert waiting(runs) == []
     assert runs.rows(
         "select delivery_id, trigger_name from {schema}.document_status "
