@@ -204,6 +204,7 @@ judged as (
     select
         requests.*,
         targets.status,
+        targets.outcome,
         targets.landed_received_at,
         targets.redelivery_count,
         latest.recoveries,
@@ -278,6 +279,7 @@ of_deliveries as (
         requested_by,
         reason,
         status,
+        outcome,
         false as is_landing,
         refused_for is null and request_number = 1 as is_accepted,
         coalesce(refused_for, if(request_number > 1, 'RESUBMITTED', null)) as refused_for,
@@ -301,6 +303,7 @@ of_landings as (
         requests.requested_by,
         requests.reason,
         'REJECTED' as status,
+        'REJECTED' as outcome,
         true as is_landing,
         landings.refused_for is null as is_accepted,
         landings.refused_for,

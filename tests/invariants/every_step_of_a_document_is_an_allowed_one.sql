@@ -42,7 +42,7 @@ rejected as (
 resubmitted as (
 
     select * from {{ ref('resubmission_requests') }}
-    where for_run_id = {{ run }} and is_accepted and status in ('IN_DOUBT', 'REJECTED')
+    where for_run_id = {{ run }} and is_accepted
 
 ),
 
@@ -161,9 +161,17 @@ steps as (
         turn,
         state
     from resubmitted
-        lateral view explode(map(0, status, 6, 'RESUBMITTED')) as turn, state
-    -- a row that this run rejects may be taken again in it
-    where turn > 0 or resubmitted_delivery_id not in (select rejected.rejection_id from rejected)
+        lateral view explode(map(0, outcome, 6, 'RESUBMITTED')) as turn, state
+    -- what this run has rejected or has heard to fail may be taken again in it
+    where
+        turn > 0
+        or not (
+            resubmitted_delivery_id in (select rejected.rejection_id from rejected)
+            -- a rejected row may be of no trigger
+            or struct(coalesce(trigger_name, ''), resubmitted_delivery_id) in (
+                select struct(in_execution.trigger_name, in_execution.delivery_id) from in_execution
+            )
+        )
 
 ),
 
