@@ -37,7 +37,7 @@ suspended as (
         from current_triggers
         union all
         select * from met_by_deliveries
-    )
+    ) as all_suspensions
     group by trigger_name
 
 ),

@@ -93,8 +93,8 @@ final as (
         on
             with_document.delivery_id = sent.delivery_id
             and with_document.trigger_name = sent.trigger_name
-    -- a publisher is told of errors by the messaging triggers alone, and not through UM; a transport
-    -- that has left the seed hides nothing
+    -- messaging triggers alone tell a publisher of errors, and not through UM; a transport that has
+    -- left the seed hides nothing
     where
         coalesce(transports.api, 'MSG') = 'MSG'
         and with_document.transport not in ('UM', 'UM_SERIAL')

@@ -1,5 +1,5 @@
--- What waited, was interrupted or was resubmitted is in the queue of the run, with its landed row or
--- without: what the queue left out would be neither decided nor waiting.
+-- What waited, was interrupted or was resubmitted is in the queue of the run, with its landed row
+-- or without: what the queue left out would be neither decided nor waiting.
 {%- set run = checked_run(ref('trigger_queue')) %}
 select
     returning_deliveries.delivery_id,
