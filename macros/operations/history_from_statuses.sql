@@ -12,9 +12,15 @@
 
     ),
 
+    -- whether a document has ended is known: the last failure of what has failed is its end
     settings as (
 
-        select * from {{ ref('trigger_settings') }}
+        select distinct
+            trigger_name,
+            0 as max_retry_attempts,
+            'throw' as on_retry_failure,
+            cast(null as timestamp) as resumed_at
+        from statuses
 
     ),
 
