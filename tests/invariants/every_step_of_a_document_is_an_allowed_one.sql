@@ -41,8 +41,18 @@ rejected as (
 
 resubmitted as (
 
-    select * from {{ ref('resubmission_requests') }}
-    where for_run_id = {{ run }} and is_accepted
+    select
+        requests.*,
+        -- what this run has rejected or has heard to fail may be taken again in it
+        rejected.rejection_id is not null
+        or in_execution.delivery_id is not null as stands_below
+    from {{ ref('resubmission_requests') }} as requests
+    left join rejected on requests.resubmitted_delivery_id = rejected.rejection_id
+    left join in_execution
+        on
+            requests.resubmitted_delivery_id = in_execution.delivery_id
+            and requests.trigger_name = in_execution.trigger_name
+    where requests.for_run_id = {{ run }} and requests.is_accepted
 
 ),
 
@@ -162,16 +172,7 @@ steps as (
         state
     from resubmitted
         lateral view explode(map(0, outcome, 6, 'RESUBMITTED')) as turn, state
-    -- what this run has rejected or has heard to fail may be taken again in it
-    where
-        turn > 0
-        or not (
-            resubmitted_delivery_id in (select rejected.rejection_id from rejected)
-            -- a rejected row may be of no trigger
-            or struct(coalesce(trigger_name, ''), resubmitted_delivery_id) in (
-                select struct(in_execution.trigger_name, in_execution.delivery_id) from in_execution
-            )
-        )
+    where turn > 0 or not stands_below
 
 ),
 
