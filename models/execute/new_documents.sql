@@ -30,7 +30,8 @@ with
 decided as (
 
     select
-        *,
+        -- that of the landed row is given below
+        * except (landed_at),
         {{ landed_delivery_id('delivery_id') }} as landed_delivery_id
     from {{ published }}
     where {{ is_to_be_processed }}
