@@ -21,7 +21,7 @@ from dbt_exactly_once.cli import main
 
 BIN = Path(sys.executable).parent
 # two runs that reach most rules of triggers without a resolver
-ON_RANDOM_FEEDS = "test_random_feeds_are_decided_as_the_reference_model_decides_them[52]"
+ON_RANDOM_FEEDS = "test_random_feeds_are_decided_as_the_reference_model_decides_them[577]"
 # two runs in which resolvers give every answer, and their module must have reached the workers
 WITH_RESOLVERS = f"test_resolvers_are_asked_as_the_reference_model_asks_them[{CLUSTER_SEED}]"
 THEIR_SETTINGS = {"EXACTLY_ONCE_RESOLVER_SEEDS": str(CLUSTER_SEED)}
