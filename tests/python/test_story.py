@@ -299,11 +299,7 @@ def test_the_story_of_a_day(day: Day) -> None:
     ]
     assert day.journal("08:30") == [
         ("ERROR", "o3", "the service has ended in error: error of o3"),
-        (
-            "REFUSED",
-            "p1-again",
-            "only a document in doubt can be resubmitted, this is DUPLICATE",
-        ),
+        ("REFUSED", "p1-again", "it is a DUPLICATE, which is not processed again"),
         ("RESUMED", None, "the trigger takes deliveries again"),
     ]
     assert day.life("o2") == [
