@@ -932,6 +932,9 @@ class Simulator:
             return False
         if delivery.destination is not None:
             return delivery.destination == trigger_name
+        # what the seed no longer has subscribes to nothing
+        if trigger_name not in {trigger.trigger_name for trigger in self.triggers}:
+            return False
         if record.settings.api != self._api(delivery):
             return False
         return any(
