@@ -473,10 +473,8 @@ def test_requests_and_commands_land(
     table: str, spark: SparkSession, project: Project, tmp_path: Path, landed: Callable[..., Any]
 ) -> None:
     definition = read_landed_tables(project.folder)[table]
-    row = {
-        name: "2026-03-01T10:00:00Z" if type_ == "timestamp" else f"some {name}"
-        for name, type_ in definition.types.items()
-    }
+    of_type = {"timestamp": "2026-03-01T10:00:00Z", "boolean": True}
+    row = {name: of_type.get(type_, f"some {name}") for name, type_ in definition.types.items()}
     file = write_lines(tmp_path / "f.jsonl", row, row)
     result = land(spark, project, [file], table)
     assert (result.landed, result.repeated) == (1, 1)
