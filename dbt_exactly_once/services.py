@@ -143,12 +143,15 @@ class ModelServices:
     ) -> str:
         """Make the model's effect on the work there is; returns what to say of it.
 
-        work: selects the list of it, see macros/execute/work_list.sql; states: the view
-        execution_state; check: refuses where the run has lost its lock. Raises where the model
-        cannot be used at all; then nothing was started.
+        work: the view service_work; states: the view execution_state; check: refuses where the run
+        has lost its lock. Raises where the model cannot be used at all; then nothing was started.
         """
         work_list = service.work(self._run_id)
-        self._engine.rows(f"create or replace table {work_list} using iceberg as {work}")
+        self._engine.rows(
+            f"create or replace table {work_list} using iceberg as "
+            f"select *, current_timestamp() as started_at from {work} "
+            f"where service = {literal(service.service)}"
+        )
         self._make_table(service, sql)
         found = self._engine.rows(
             "select min(place), max(place), is_serial "

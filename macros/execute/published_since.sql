@@ -7,7 +7,7 @@
     -#}
     {%- set relation = ref(ledger) -%}
     {%- set runs = ref('published_runs') -%}
-    {%- if adapter.exactly_once.run and not adapter.exactly_once.run.publishes -%}
+    {%- if current_run() and not current_run().publishes -%}
         {#- a preview does nothing behind publication -#}
         (select * from {{ relation }} where false)
     {%- elif run_number is none -%}

@@ -9,7 +9,7 @@
     {%- set said = adapter.exactly_once.serve(
         model,
         sql,
-        work_list(model.config.meta.get('service') or model.name),
+        ref('service_work'),
         ref('execution_state'),
     ) -%}
     {%- if 'TRANSIENT_ERROR' in said -%}

@@ -1,12 +1,12 @@
 {% macro work() -%}
     {#- The documents that a model of materialization `service` is to process now, with the columns
-        of dispatched_documents, in their order: a frozen list, since work that lands meanwhile is
-        the next run's. A unit test gives its own rows as ref('dispatched_documents'). -#}
+        of dispatched_documents, in their order: a frozen list of service_work, since work that
+        lands meanwhile is the next run's. A unit test gives its own rows as
+        ref('dispatched_documents'). -#}
     {%- set dispatched = ref('dispatched_documents') -%}
-    {#- what work_list() reads -#}
     {%- do ref('execution_state') -%}
-    {%- do ref('rejected_deliveries') -%}
-    {%- if model.resource_type == 'unit_test' -%}
+    {%- do ref('service_work') -%}
+    {%- if is_unit_test() -%}
         {{ dispatched }}
     {%- else -%}
         (

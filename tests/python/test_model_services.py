@@ -106,6 +106,7 @@ def whole_run(runs: DbtRuns) -> Any:
         "tag:transaction",
         "execution_state",
         "dispatched_documents",
+        "service_work",
         "config.materialized:service",
     )
 
