@@ -1,6 +1,6 @@
 {% macro greatest_received_at() -%}
     {#- The greatest received_at ever consumed, as a scalar; null where nothing was. -#}
-    {%- set run = adapter.exactly_once.run if execute and model.resource_type != 'unit_test' -%}
+    {%- set run = current_run() -%}
     {%- set earlier = run.greatest_received_at if run else none -%}
     greatest(
         {{ "timestamp '" ~ earlier ~ "'" if earlier else 'cast(null as timestamp)' }},

@@ -6,11 +6,10 @@
 
         until: see landed_before; rejected: the ledger rejected_deliveries, by default as the last
         run published it. -#}
-    {%- set is_unit_test = model.resource_type == 'unit_test' %}
     (
         select
             deliveries.*,
-            {% if is_unit_test -%}
+            {% if is_unit_test() -%}
                 0 as landing_rank
             {%- else -%}
                 case
@@ -23,7 +22,7 @@
                 end as landing_rank
             {%- endif %}
         from {{ landed_before('deliveries', until=until) }} as deliveries
-        {% if not is_unit_test -%}
+        {% if not is_unit_test() -%}
             left join (
                 select
                     delivery_id as rejected_id,

@@ -1,10 +1,10 @@
 {% macro check_seeds() %}
     {#- Stops a run before anything is decided, with a line for each wrong value. What was found
         right is not looked at again: the same checks of the same snapshots say the same. -#}
-    {%- if execute and adapter.exactly_once.run -%}
+    {%- if current_run() -%}
         {%- set seeds = seed_versions() -%}
         {%- for seed in seeds -%}
-            {%- do adapter.exactly_once.run.seeds.update({seed.relation: seed.snapshot}) -%}
+            {%- do current_run().seeds.update({seed.relation: seed.snapshot}) -%}
         {%- endfor -%}
         {%- set violations = seed_violations() -%}
         {%- set checks = local_md5(violations ~ tojson(seeds)) -%}

@@ -2,7 +2,7 @@
     {#- The position of the first condition of the row's trigger that the delivery matches, null
         where none does. Rendered from the seed, since a filter is SQL of the user's. -#}
     {%- set by_trigger = {} -%}
-    {%- if execute and adapter.exactly_once.run -%}
+    {%- if current_run() -%}
         {%- set rows = run_query(
             "select trigger_name, position, document_type, filter from " ~ conditions_of_seed()
             ~ " order by 1, 2"

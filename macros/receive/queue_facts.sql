@@ -16,7 +16,7 @@
         'returning_days': none,
         'landed_days': none,
     } -%}
-    {%- if execute and adapter.exactly_once.run -%}
+    {%- if current_run() -%}
         {%- set row = run_query(
             "select coalesce(bool_or(queue_capacity > 0), false), "
             ~ "coalesce(bool_or(takes_earlier_landings), false), to_json(sort_array(collect_list("
@@ -26,7 +26,7 @@
             'has_capacity': row[0],
             'takes_earlier': row[1],
             'key_expressions': fromjson(row[2]),
-            'has_holds': adapter.exactly_once.run.landed['delivery_holds'] is not none,
+            'has_holds': current_run().landed['delivery_holds'] is not none,
         }) -%}
         {%- set days = run_query(
             "select cast(to_date(landed_received_at) as string), true, "

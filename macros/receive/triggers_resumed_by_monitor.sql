@@ -4,7 +4,7 @@
         is asked for those only, once a run; an answer that is neither true nor false, or an error,
         is shown and leaves the trigger suspended. -#}
     {%- set resumed = [] -%}
-    {%- if execute and adapter.exactly_once.run and model.resource_type != 'unit_test'
+    {%- if current_run()
         and adapter.exactly_once.hook_names('resource_monitor') -%}
         {%- set suspended = run_query(
             "select settings.resource_monitor, states.trigger_name from "

@@ -5,8 +5,8 @@
     {%- set skew = var('clock_skew_tolerance_ms') -%}
     {%- set unit = 'day' if var('history_partition') == 'days' else 'hour' -%}
     {%- set bound = none -%}
-    {%- if execute and adapter.exactly_once.run -%}
-        {%- if adapter.exactly_once.run.removal_bound is none -%}
+    {%- if current_run() -%}
+        {%- if current_run().removal_bound is none -%}
             {%- set row = run_query(
                 "with latest as (select "
                 ~ plus_ms(event_time_now(), -(skew + var('allowed_lateness_ms'))) ~ " as bound), "
@@ -21,9 +21,9 @@
                 ~ plus_ms('undecided.oldest', -skew) ~ ", latest.bound), latest.bound - interval "
                 ~ var('removal_hold_days') ~ " days))) as string) from latest cross join undecided"
             ).rows[0] -%}
-            {%- do adapter.exactly_once.run.bind_removal(row[0]) -%}
+            {%- do current_run().bind_removal(row[0]) -%}
         {%- endif -%}
-        {%- set bound = adapter.exactly_once.run.removal_bound -%}
+        {%- set bound = current_run().removal_bound -%}
     {%- endif -%}
     {{ "timestamp '" ~ bound ~ "'" if bound else "timestamp '0001-01-01 00:00:00'" }}
 {%- endmacro %}

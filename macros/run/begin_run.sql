@@ -1,4 +1,5 @@
 {% macro begin_run() %}
+    {%- do decision_rules() -%}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
         {%- do check_preview_vars() -%}
         {%- set run = adapter.exactly_once.begin(

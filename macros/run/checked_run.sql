@@ -3,7 +3,7 @@
         Outside of one (`dbt test`) it is the last published run, or, where the test names scratch
         tables (`checked_run(ref('decisions'))`), the run that has made those: a test that looked
         for rows of its own invocation there would find none and pass. -#}
-    {%- if not execute or flags.WHICH not in ['build', 'run', 'test'] or adapter.exactly_once.run -%}
+    {%- if not execute or flags.WHICH not in ['build', 'run', 'test'] or current_run() -%}
         {{ return(sql_text(invocation_id)) }}
     {%- endif -%}
     {%- set published = run_query(

@@ -2,7 +2,7 @@
     {#- A query of one line that names the delivery by which this run moves event time further beyond
         all others than event_time_leap_ms; of none where there is no such delivery. Event time that
         was moved by mistake leaves later deliveries in doubt, since history is removed by it. -#}
-    {%- set run = adapter.exactly_once.run -%}
+    {%- set run = current_run() -%}
     {%- set earlier = "timestamp '" ~ run.greatest_received_at ~ "'"
         if run.greatest_received_at else 'cast(null as timestamp)' %}
     select

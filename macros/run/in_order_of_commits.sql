@@ -4,8 +4,8 @@
 
         rows: a relation with landed_file; until: how far the table is read, see landed_before, or
         'unconsumed' for the rows of landed_since_last_run. -#}
-    {%- set files = source('landing', table) ~ '.entries' if model.resource_type != 'unit_test' -%}
-    {%- if files and until != 'now' and execute and adapter.exactly_once.run -%}
+    {%- set files = source('landing', table) ~ '.entries' if not is_unit_test() -%}
+    {%- if files and until != 'now' and current_run() -%}
         {%- set landed = adapter.exactly_once.landed_rows(table) -%}
         {#- one commit has brought all that no run has consumed -#}
         {%- set files = none if until == 'unconsumed' and landed.commits < 2 else landed.files() -%}

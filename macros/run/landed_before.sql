@@ -3,8 +3,7 @@
         runs have consumed (until 'consumed'), all that this run has frozen ('landed'), or all that
         have landed when it is read ('now'). A unit test gives its own rows in place of the table. -#}
     {%- set relation = source('landing', table) -%}
-    {%- if until == 'now' or not execute or model.resource_type == 'unit_test'
-        or not adapter.exactly_once.run -%}
+    {%- if until == 'now' or not current_run() -%}
         (select *, _file as landed_file, _pos as landed_position from {{ relation }})
     {%- else -%}
         {%- set landed = adapter.exactly_once.landed_rows(table) -%}

@@ -4,10 +4,10 @@
         outlives the run and snapshots expire, so it reads main, which is what is published. -#}
     {%- set node = (graph.nodes.values() | selectattr('name', 'equalto', ledger)
         | selectattr('resource_type', 'equalto', 'model') | list | first) if execute -%}
-    {%- set run = adapter.exactly_once.run if execute else none -%}
+    {%- set run = current_run() -%}
     {%- if node -%}
         {{ node.schema }}.{{ node.alias }}
-        {%- if run is not none %} version as of {{ "'main'"
+        {%- if run %} version as of {{ "'main'"
             if model.config.materialized == 'view' else run.starts[ledger] }}{%- endif -%}
     {%- else -%}
         {{ target.schema }}.{{ ledger }}

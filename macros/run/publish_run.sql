@@ -11,7 +11,7 @@
         ).rows[0] -%}
         {%- do adapter.exactly_once.publish(found[0] | int, fromjson(found[1])) -%}
         {%- if var('preview_all_landed') -%}
-            {%- do adapter.exactly_once.run.said.extend(
+            {%- do current_run().said.extend(
                 run_query(preview_differences()).columns[0].values()
             ) -%}
         {%- endif -%}

@@ -47,7 +47,7 @@
         from {{ ref('decisions') }}
         where rule_id = 'R04'
         group by trigger_name
-        {% if adapter.exactly_once.run.moves_event_time(var('event_time_leap_ms')) -%}
+        {% if current_run().moves_event_time(var('event_time_leap_ms')) -%}
             union all
             {{ event_time_leap() | indent(12) }}
         {%- endif %}

@@ -3,7 +3,7 @@
     until the next run has made the view again, and is never shown without its document. -#}
 {%- set days = run_query(
     'select distinct cast(to_date(landed_received_at) as string) from ' ~ ref('open_documents')
-).columns[0].values() | list | sort if execute and adapter.exactly_once.run else none -%}
+).columns[0].values() | list | sort if current_run() else none -%}
 -- depends_on: {{ ref('open_documents') }}
 with
 

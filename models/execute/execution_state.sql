@@ -6,7 +6,7 @@
     'select parent_id from ' ~ executions ~ '.history where is_current_ancestor '
     ~ 'and parent_id is not null and cast(snapshot_id as string) = (select max_by('
     ~ "landed_snapshots['trigger_executions'], run_number) from " ~ ref('published_runs') ~ ')'
-) if execute and adapter.exactly_once.run else none -%}
+) if current_run() else none -%}
 {%- set start = consumed.rows[0][0] if consumed is not none and consumed.rows else none -%}
 -- depends_on: {{ ref('published_runs') }}
 with

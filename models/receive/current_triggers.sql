@@ -181,7 +181,7 @@ final as (
         took_documents or (enabled and is_in_seed and not is_suspended) as rewrites_waiting,
         is_first_seen
         and takes_from is not null
-        and {{ adapter.exactly_once.run.number if execute and adapter.exactly_once.run else 1 }} > 1
+        and {{ current_run().number if current_run() else 1 }} > 1
             as takes_earlier_landings,
         '{{ invocation_id }}' as for_run_id
     from known

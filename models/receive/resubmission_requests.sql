@@ -1,5 +1,4 @@
-{%- set run = adapter.exactly_once.run
-    if execute and model.resource_type != 'unit_test' else none -%}
+{%- set run = current_run() -%}
 {%- set can_be_resubmitted = "'IN_DOUBT', 'ERROR', 'RETRIES_EXHAUSTED', 'LOST'" -%}
 with
 

@@ -4,9 +4,8 @@
     'select 1 from ' ~ ref('stg_trigger_executions') ~ ' as executions left anti join '
     ~ ref('documents_in_execution') ~ ' as documents on executions.delivery_id = '
     ~ 'documents.delivery_id and executions.trigger_name = documents.trigger_name limit 1'
-).rows | length > 0 if execute and adapter.exactly_once.run
-    and model.resource_type != 'unit_test'
-    and adapter.exactly_once.run.has_landed('trigger_executions') else false -%}
+).rows | length > 0 if current_run()
+    and current_run().has_landed('trigger_executions') else false -%}
 -- depends_on: {{ ref('stg_trigger_executions') }}
 -- depends_on: {{ ref('document_status') }}
 with

@@ -6,8 +6,7 @@
     ~ ref('decisions') ~ " as decided on told.delivery_id = decided.delivery_id "
     ~ "and told.trigger_name = decided.trigger_name and decided.is_decided "
     ~ "where told.event = 'EARLY' limit 1"
-).rows | length > 0 if execute and adapter.exactly_once.run
-    and model.resource_type != 'unit_test' else false -%}
+).rows | length > 0 if current_run() else false -%}
 with
 
 opened as (

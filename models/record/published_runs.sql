@@ -13,8 +13,7 @@
 -- depends_on: {{ ref('trigger_states') }}
 -- depends_on: {{ ref('journal_entries') }}
 -- depends_on: {{ ref('rejected_deliveries') }}
-{%- set is_run = execute and model.resource_type != 'unit_test' -%}
-{%- set run = adapter.exactly_once.run if is_run else none -%}
+{%- set run = current_run() -%}
 {%- if run -%}
     {#- behind the tests, and before its snapshots are noted -#}
     {%- do adapter.exactly_once.remove_expired() -%}
