@@ -12,6 +12,7 @@ id: of two that try, or of one that wakes up late, the second finds the name tak
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import threading
@@ -128,12 +129,14 @@ class Run(Publication):
     landed: dict[str, str | None]
     greatest_received_at: str | None
     removal_bound: str | None = None
-    has_asked: bool = False
     # what its queue was found to hold: whether any key comes more than once, and the greatest
     # received_at; known behind trigger_queue
     knows_queue: bool = False
     keys_come_again: bool = True
     latest_in_queue: str | None = None
+    # of its deliveries whose trigger has a resolver: the triggers, and the days of received_at
+    triggers_with_resolver: list[str] = field(default_factory=list)
+    days_with_resolver: list[str] = field(default_factory=list)
     # False: a preview, which decides all and publishes nothing
     publishes: bool = True
     # the snapshots of the seeds that it reads, by their relations
@@ -154,11 +157,18 @@ class Run(Publication):
         """Freeze up to which expiry this run has history removed."""
         self.removal_bound = bound or "0001-01-01 00:00:00"
 
-    def bind_queue(self, keys_come_again: bool, latest: str | None) -> None:
-        """Keep what the queue of this run was found to hold."""
+    def bind_queue(
+        self, keys_come_again: bool, latest: str | None, with_resolver: list[dict[str, str]]
+    ) -> None:
+        """Keep what the queue of this run was found to hold.
+
+        with_resolver: the triggers and days of deliveries whose trigger has a resolver.
+        """
         self.knows_queue = True
         self.keys_come_again = keys_come_again
         self.latest_in_queue = latest
+        self.triggers_with_resolver = sorted({found["trigger_name"] for found in with_resolver})
+        self.days_with_resolver = sorted({found["day"] for found in with_resolver})
 
     def moves_event_time(self, milliseconds: float) -> bool:
         """Whether what this run takes moves event time further than so, to the second."""
@@ -190,6 +200,7 @@ class Transactions:
         self._scratch: dict[str, Table] = {}
         self._publications = Publications(self, engine)
         self._code: tuple[Path, str] | None = None
+        self._decision_rules: list[dict[str, str]] = []
         self.run: Run | None = None
 
     @classmethod
@@ -648,7 +659,7 @@ class Transactions:
                 "`dbt build` or `dbt run`"
             )
 
-    def serve(self, node: Mapping[str, Any], sql: str, work: str, states: Any) -> str:
+    def serve(self, node: Mapping[str, Any], sql: str, work: Any, states: Any) -> str:
         """Run a service that is a model; returns what to say of it. See ModelServices.run."""
         self.guard_lock(node["name"])
         run = self._open_run()
@@ -656,7 +667,7 @@ class Transactions:
             return f"{node['name']}: a preview processes nothing"
         service = ModelService.of_node(node)
         said = self._services(run.run_id).run(
-            service, sql, work, str(states), lambda: self.guard_lock(node["name"])
+            service, sql, str(work), str(states), lambda: self.guard_lock(node["name"])
         )
         return f"{service.service}: {said}"
 
@@ -710,6 +721,13 @@ class Transactions:
         return agate.Table.from_csv(
             path, column_types=text, encoding="utf-8-sig", delimiter=delimiter
         )
+
+    def decision_rules(self, path: str) -> list[dict[str, str]]:
+        """The rows of a CSV of rules; of the one that was read last where no path is given."""
+        if path:
+            with Path(path).open(encoding="utf-8-sig", newline="") as file:
+                self._decision_rules = list(csv.DictReader(file))
+        return self._decision_rules
 
     def noted(self, key: str) -> str | None:
         """What a run has noted under a key, see `note`."""
@@ -766,12 +784,10 @@ class Transactions:
         sql: selects the answers of those that have none in `relation` yet; None where there is
         nobody to ask. Raises ExactlyOnceError where a resolver has killed its worker.
         """
-        run = self._open_run()
         if sql is None and not is_missing:
             return
         self._engine.rows(f"create or replace table {relation} ({columns}) using iceberg")
-        run.has_asked = sql is not None
-        is_cut_short = run.has_asked
+        is_cut_short = sql is not None
         answered = 0
         being_asked()
         while is_cut_short:

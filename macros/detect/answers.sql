@@ -12,7 +12,7 @@
     {%- do adapter.exactly_once.ask_resolvers(
         relation | string,
         columns | join(', '),
-        sql if config.get('asks', days_with_resolver() | length > 0) else none,
+        sql if current_run().triggers_with_resolver else none,
         existing is none,
     ) -%}
     {%- call noop_statement('main', 'OK') -%}{%- endcall -%}

@@ -1,72 +1,104 @@
-{% macro chain_fold(deliveries, known, unanswered='STOP') -%}
+{% macro chain_fold(deliveries, known) -%}
     {#- Decides the deliveries of one key one after the other, as far as one depends on another.
 
-        deliveries: array of structs in chain order with the fields of `in_chains`;
-        known: struct with completed_until, processing_until and waits_until of the key in history;
-        unanswered: what a delivery means for those behind it whose resolver was not asked yet.
-        Returns a struct: `points`, the deliveries that became NEW and what they added to history
-        (the state of any other delivery follows from the points before it), and `stopped_at`, the
-        place of the first delivery that could not be decided, null where all could.
+        deliveries: array of the structs of chained_deliveries, in chain order; known: struct with
+        completed_until, processing_until and waits_until of the key in history.
 
-        The outcome of a step is bound by a transform over an array of one, since SQL has no let. -#}
-    {%- set state -%}
-        {{ history_state(
-            'acc.completed_until', 'acc.waits_until', 'acc.processing_until', 'd.received_at',
-            'd.is_unavailable', 'd.removed_until'
-        ) }}
-    {%- endset -%}
+        Returns a struct. `points`: the deliveries that became NEW, with the entries that they added
+        to history, or without times where copies wait for their service; the state of any other
+        delivery follows from the points before it. `stopped_at`: the place of the first delivery
+        that cannot be decided, behind which all wait. `unanswered_at`: the place of the first whose
+        resolver is still to be asked; the chain goes on behind it, since most answers leave those
+        behind it as they are, and the resolver is asked about several at once.
+
+        The status of a step is bound by a transform over an array of one, since SQL has no let. -#}
+    {%- set waits = waits_for_document(
+        'acc.completed_until', 'acc.waits_until', 'd.received_at', 'd.is_unavailable'
+    ) -%}
+    {%- set state = history_state(
+        'acc.completed_until', 'acc.processing_until', 'd.received_at', 'd.is_unavailable',
+        'd.removed_until'
+    ) -%}
+    {%- set known_inputs = {
+        'eligible': 'true', 'detect_duplicates': 'true', 'use_history': 'true',
+        'key_state': 'USABLE',
+    } -%}
     aggregate(
-        {{ deliveries }},
+        transform({{ deliveries }}, (d, i) -> struct(i as place, d)),
         named_struct(
             'completed_until', {{ known }}.completed_until,
             'processing_until', {{ known }}.processing_until,
             'waits_until', {{ known }}.waits_until,
             'stopped_at', cast(null as int),
+            'unanswered_at', cast(null as int),
             'points', cast(
                 array() as array<struct<
-                    place: int, started_at: timestamp, live_until: timestamp,
-                    completed_until: timestamp, processing_until: timestamp,
-                    waits_until: timestamp, delivery_id: string
+                    place: int, started_at: timestamp, live_until: timestamp, delivery_id: string
                 >>
             )
         ),
-        (acc, d) -> if(
+        (acc, step) -> if(
             acc.stopped_at is not null,
             acc,
             transform(
-                array(
-                    case
+                transform(
+                    array(step.d),
+                    d -> case
                         when d.origin = 'RESUBMISSION' then 'NEW'
-                        when d.is_beyond_recovery then 'OTHER'
-                        else {{ chain_outcome('d', state, unanswered) }}
+                        when d.is_beyond_recovery then 'IN_DOUBT'
+                        when {{ waits }} then 'WAITS'
+                        else transform(
+                            array({{ state }}),
+                            state -> {{ decision_rule(
+                                {
+                                    'has_resolver': 'd.has_resolver',
+                                    'history_state': 'state',
+                                    'resolver_result': 'd.resolver_result',
+                                    'suspends_on_error': suspends_here('d', 'state'),
+                                },
+                                known_inputs,
+                            ) }}.status
+                        )[0]
                     end
                 ),
-                outcome -> case
-                    when outcome = 'STOP' then
-                        named_struct(
+                status -> case
+                    when
+                        status in ('WAITS', 'SUSPENDED')
+                        or (status is null and step.d.resolver_result <=> 'NOT_ASKED')
+                        then named_struct(
                             'completed_until', acc.completed_until,
                             'processing_until', acc.processing_until,
                             'waits_until', acc.waits_until,
-                            'stopped_at', d.place,
+                            'stopped_at', step.place,
+                            'unanswered_at', acc.unanswered_at,
                             'points', acc.points
                         )
-                    when outcome = 'NEW' and d.has_condition then
-                        named_struct(
-                            'completed_until', greatest(acc.completed_until, d.completed_until),
-                            'processing_until', greatest(acc.processing_until, d.processing_until),
-                            'waits_until', greatest(acc.waits_until, d.waits_until),
+                    when status is null
+                        then named_struct(
+                            'completed_until', acc.completed_until,
+                            'processing_until', acc.processing_until,
+                            'waits_until', acc.waits_until,
                             'stopped_at', acc.stopped_at,
+                            'unanswered_at', coalesce(acc.unanswered_at, step.place),
+                            'points', acc.points
+                        )
+                    when status = 'NEW' and step.d.has_condition
+                        then named_struct(
+                            'completed_until', greatest(acc.completed_until, step.d.live_until),
+                            'processing_until', greatest(acc.processing_until, step.d.live_until),
+                            'waits_until', if(
+                                step.d.live_until is null, {{ forever() }}, acc.waits_until
+                            ),
+                            'stopped_at', acc.stopped_at,
+                            'unanswered_at', acc.unanswered_at,
                             'points', concat(
                                 acc.points,
                                 array(
                                     named_struct(
-                                        'place', d.place,
-                                        'started_at', d.started_at,
-                                        'live_until', d.processing_until,
-                                        'completed_until', d.completed_until,
-                                        'processing_until', d.processing_until,
-                                        'waits_until', d.waits_until,
-                                        'delivery_id', d.delivery_id
+                                        'place', step.place,
+                                        'started_at', step.d.started_at,
+                                        'live_until', step.d.live_until,
+                                        'delivery_id', step.d.delivery_id
                                     )
                                 )
                             )
@@ -75,6 +107,10 @@
                 end
             )[0]
         ),
-        acc -> named_struct('stopped_at', acc.stopped_at, 'points', acc.points)
+        acc -> named_struct(
+            'stopped_at', acc.stopped_at,
+            'unanswered_at', acc.unanswered_at,
+            'points', acc.points
+        )
     )
 {%- endmacro %}

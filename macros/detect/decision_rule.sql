@@ -1,29 +1,37 @@
-{% macro decision_rule(
-    eligible,
-    detect_duplicates,
-    use_history,
-    has_resolver,
-    redelivery,
-    key_state,
-    history_state,
-    resolver_result,
-    suspends_on_error
-) -%}
-    {#- The rule of seeds/decision_rules.csv that the nine inputs select, null where a resolver
-        must answer first. This is the one place where the table stands in SQL; a test compares
-        both on every combination. -#}
+{% macro decision_rule(inputs, known={}) -%}
+    {#- The rule of seeds/decision_rules.csv that a delivery's inputs select, as a struct of its
+        rule_id, status and decided_by; null where a resolver must answer first. A test compares it
+        with the table on every combination of inputs.
+
+        inputs: a SQL expression for each input column of the table; known: the columns whose value
+        is known already, and that value. -#}
     case
-        when not {{ eligible }} then 'R01'
-        when not {{ detect_duplicates }} then 'R02'
-        when {{ use_history }} and {{ key_state }} = 'USABLE' then
-            {{ history_rule(has_resolver, history_state, resolver_result, suspends_on_error) }}
-        when {{ use_history }} and not {{ has_resolver }} then 'R12'
-        when {{ use_history }} then
-            {{ answer_rule('R13', resolver_result, suspends_on_error) }}
-        when {{ redelivery }} = 'FIRST' then 'R03'
-        when {{ has_resolver }} then
-            {{ answer_rule('R06', resolver_result, suspends_on_error) }}
-        when {{ redelivery }} = 'UNDEFINED' then 'R04'
-        else 'R05'
+        {% for rule in decision_rules() -%}
+            {%- set ruled_out = [] -%}
+            {%- for column, value in known.items()
+                if rule[column] != '*' and value not in rule[column].split('|') -%}
+                {%- do ruled_out.append(column) -%}
+            {%- endfor -%}
+            {%- set conditions = [] -%}
+            {%- for column, expression in inputs.items() if rule[column] != '*' -%}
+                {%- if rule[column] == 'true' -%}
+                    {%- do conditions.append(expression) -%}
+                {%- elif rule[column] == 'false' -%}
+                    {%- do conditions.append('not ' ~ expression) -%}
+                {%- else -%}
+                    {%- set values = rule[column].replace('|', "', '") -%}
+                    {%- do conditions.append(expression ~ " in ('" ~ values ~ "')") -%}
+                {%- endif -%}
+            {%- endfor -%}
+            {%- if not ruled_out -%}
+                when {{ conditions | join(' and ') or 'true' }}
+                    then named_struct(
+                        'rule_id', '{{ rule.rule_id }}',
+                        'status', '{{ rule.status }}',
+                        'decided_by', '{{ rule.decided_by }}'
+                    )
+            {% endif -%}
+        {%- endfor -%}
+        else cast(null as struct<rule_id: string, status: string, decided_by: string>)
     end
 {%- endmacro %}

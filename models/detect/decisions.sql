@@ -1,8 +1,16 @@
+-- depends_on: {{ ref('resolver_answers') }}
 with
 
+-- a delivery behind one whose resolver has not answered is decided another time
 examined as (
 
-    {{ examined_deliveries(answers_of_this_run()) | indent(4) }}
+    select
+        * except (is_behind, rule_id, status, decided_by),
+        is_behind or is_behind_unanswered as is_behind,
+        if(is_behind_unanswered, null, rule_id) as rule_id,
+        if(is_behind_unanswered, null, status) as status,
+        if(is_behind_unanswered, null, decided_by) as decided_by
+    from {{ ref('examined_deliveries') }}
 
 ),
 
@@ -34,7 +42,7 @@ final as (
         examined.service,
         examined.redelivery,
         examined.key_state,
-        if(examined.history_state = 'WAITS', 'PROCESSING', examined.history_state) as history_state,
+        examined.history_state,
         nullif(examined.resolver_result, 'NOT_ASKED') as resolver_result,
         examined.resolver_message as message,
         if(
@@ -51,14 +59,13 @@ final as (
         case
             when examined.is_behind then 'BEHIND'
             when examined.status = 'SUSPENDED' then 'SUSPENDED'
-            when examined.history_state = 'WAITS' or examined.waits_for_service_of is not null
+            when examined.is_waiting_for_document or examined.waits_for_service_of is not null
                 then 'UNFINISHED_DOCUMENT'
             when examined.status is null then 'RESOLVER_DOWN'
         end as waiting_reason,
         case
             when examined.is_behind then examined.stopped_at_delivery_id
-            when examined.status is null and examined.history_state = 'WAITS'
-                then examined.waits_for_delivery_id
+            when examined.is_waiting_for_document then examined.waits_for_delivery_id
             else examined.waits_for_service_of
         end as blocked_by_delivery_id,
         -- a document has entries where its trigger looks into history and a condition takes it

@@ -2,7 +2,9 @@
 {%- set queued = queue_keys() -%}
 {%- set live %}
     select * from {{ last_published('document_history') }}
-    where expires_at > {{ plus_ms(queued.oldest, -skew) }}
+    where
+        expires_at > {{ plus_ms(queued.oldest, -skew) }}
+        or expires_at >= {{ latest_time() }}
 {%- endset -%}
 with
 
@@ -50,7 +52,7 @@ entries_of_history as (
         keys.key_check,
         live_history.delivery_id,
         live_history.started_at,
-        {{ plus_ms('live_history.expires_at', skew) }} as live_until,
+        {{ live_until('live_history.expires_at') }} as live_until,
         live_history.processing_status = 'completed' as is_completed,
         false as makes_copies_wait
     from live_history
@@ -84,9 +86,9 @@ entries_of_documents as (
         key_hash,
         key_check,
         delivery_id,
-        -- a document whose service has not begun is the latest
-        coalesce(started_at, {{ forever() }}) as started_at,
-        if(ended_by is null, {{ forever() }}, {{ plus_ms('expires_at', skew) }}) as live_until,
+        -- none before its service has begun: then it only makes copies wait
+        started_at,
+        if(ended_by is null, {{ forever() }}, {{ live_until('expires_at') }}) as live_until,
         false as is_completed,
         makes_copies_wait
     from documents_in_execution
@@ -101,7 +103,7 @@ entries_completed_now as (
         key_check,
         delivery_id,
         started_at,
-        greatest({{ plus_ms('completed_expires_at', skew) }}, waited_until) as live_until,
+        greatest({{ live_until('completed_expires_at') }}, waited_until) as live_until,
         true as is_completed,
         false as makes_copies_wait
     from documents_in_execution
@@ -126,16 +128,28 @@ final as (
         key_hash,
         key_check,
         max(if(is_completed, live_until, null)) as completed_until,
-        max(if(not is_completed, live_until, null)) as processing_until,
+        max(if(not is_completed and started_at is not null, live_until, null)) as processing_until,
         max(if(makes_copies_wait, live_until, null)) as waits_until,
-        max(if(makes_copies_wait, struct(started_at, delivery_id), null)).delivery_id
-            as waits_for_delivery_id,
+        -- of several the one that has not begun
+        max(
+            if(
+                makes_copies_wait,
+                struct(coalesce(started_at, {{ forever() }}) as started_at, delivery_id),
+                null
+            )
+        ).delivery_id as waits_for_delivery_id,
         sort_array(
-            collect_set(named_struct(
-                'started_at', started_at,
-                'live_until', live_until,
-                'delivery_id', delivery_id
-            )),
+            collect_set(
+                if(
+                    started_at is null,
+                    null,
+                    named_struct(
+                        'started_at', started_at,
+                        'live_until', live_until,
+                        'delivery_id', delivery_id
+                    )
+                )
+            ),
             false
         ) as entries,
         '{{ invocation_id }}' as for_run_id

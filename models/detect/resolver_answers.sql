@@ -1,15 +1,6 @@
 {{ config(materialized='answers') }}
-{%- set days = days_with_resolver() if model.resource_type != 'unit_test' else none -%}
-{%- set answered = this if execute and model.resource_type != 'unit_test' else none %}
--- depends_on: {{ ref('history_matches') }}
--- depends_on: {{ ref('documents_in_execution') }}
+{%- set run = current_run() %}
 with
-
-examined as (
-
-    {{ examined_deliveries(answered, whom_to_ask=true) | indent(4) }}
-
-),
 
 -- ---- where a rule needs an answer
 
@@ -23,15 +14,24 @@ candidates as (
         bool_or(is_asked_later) over (partition by trigger_name) as is_another_asked_later,
         uses_history and suspends_on_error and history_state != 'UNAVAILABLE'
             as ends_on_transient_error
-    from examined
-    where needs_answer and resolver_result is null and waits_for_service_of is null
+    from {{ ref('examined_deliveries') }}
+    where
+        needs_answer
+        and resolver_result is null
+        and waits_for_service_of is null
+        {% if run -%}
+            -- literals, so that detection leaves out all others
+            and trigger_name in ('' {%- for name in run.triggers_with_resolver -%}
+                , {{ sql_text(name) }}
+            {%- endfor %})
+        {%- endif %}
 
 ),
 
 asked_now as (
 
     select * from candidates
-    where not coalesce(is_asked_later, false)
+    where not is_asked_later
 
 ),
 
@@ -41,7 +41,7 @@ landed as (
 
     select *
     from {{ accepted_deliveries('landed') }}
-    where {{ on_days('received_at', days) }}
+    where {{ on_days('received_at', run.days_with_resolver if run else none) }}
 
 ),
 

@@ -1,7 +1,6 @@
 -- What history finds new has no live entry: neither of an earlier run nor of a delivery before it
 -- in its chain.
 {%- set run = checked_run(ref('decisions'), ref('history_matches')) %}
-{%- set skew = var('clock_skew_tolerance_ms') %}
 with
 
 in_order as (
@@ -11,7 +10,7 @@ in_order as (
         max(
             if(
                 adds_to_history,
-                if(service is null, {{ plus_ms('expires_at', skew) }}, {{ forever() }}),
+                if(service is null, {{ live_until('expires_at') }}, {{ forever() }}),
                 null
             )
         ) over (
@@ -34,7 +33,8 @@ final as (
         greatest(
             in_order.chain_live_until,
             history_matches.completed_until,
-            history_matches.processing_until
+            history_matches.processing_until,
+            history_matches.waits_until
         ) as live_until
     from in_order
     left join {{ ref('history_matches') }} as history_matches

@@ -26,7 +26,7 @@ from dbt import tracking
 from dbt.cli.main import dbtRunner, dbtRunnerResult
 from dbt.contracts.files import FileHash
 from dbt.contracts.graph.manifest import Manifest
-from dbt.contracts.graph.nodes import SeedNode
+from dbt.contracts.graph.nodes import CompiledNode, SeedNode
 from dbt.parser.manifest import extended_mashumaro_encoder, extended_mashumuro_decoder
 from dbt_common.clients.system import load_file_contents
 from pyspark.sql import DataFrame, SparkSession
@@ -172,6 +172,10 @@ class DbtRuns:
                 seed.checksum = checksum
             # what macros see of it
             self._manifest.build_flat_graph()
+        for node in self._manifest.nodes.values():
+            if isinstance(node, CompiledNode):
+                # dbt takes the ephemeral models that an earlier command has compiled for compiled
+                node.compiled, node.extra_ctes_injected, node.extra_ctes = False, False, []
         return self._manifest
 
     def graph(self) -> dict[str, Any]:

@@ -411,20 +411,15 @@ class OpenDocument:
         """Whether any execution row of it exists."""
         return bool(self.executions)
 
-    def entry_for_copies(self) -> HistoryEntry | None:
-        """Its processing entry as its copies see it: before the begin one that does not expire."""
-        if self.time_to_live is None or self.entry is not None:
-            return self.entry
-        assert self.document_key is not None
+    def makes_copies_wait(self, processing_mode: str) -> bool:
+        """Rule 6, of a document with entries: until its service has begun, or ended if serial."""
+        return self.time_to_live is not None and (processing_mode == "serial" or not self.begun)
+
+    @property
+    def age(self) -> tuple[datetime, str]:
+        """By which the latest is told: when its service began; later than all before the begin."""
         never = datetime.max.replace(tzinfo=self.arrival.received_at.tzinfo)
-        return HistoryEntry(
-            trigger_name=self.arrival.trigger_name,
-            document_key=self.document_key,
-            processing_status="processing",
-            started_at=never,
-            expires_at=never,
-            delivery_id=self.arrival.delivery_id,
-        )
+        return self.entry.started_at if self.entry else never, self.arrival.delivery_id
 
     def begin(self) -> HistoryEntry | None:
         """Rule 10: its processing entry, from the first executions that are known of it."""
@@ -1168,11 +1163,18 @@ class Simulator:
 
         entries = self._live_entries(arrival, facts)
         statuses = {entry.processing_status for entry in entries}
-        blocking = self._blocking(entries, facts.trigger) if "completed" not in statuses else []
-        if blocking:
-            if arrival.resubmitted or self._is_beyond_max_recoveries(arrival):
-                return _Lookup("PROCESSING", _latest(entries), suspends_on_error=suspends)
-            return _Lookup("PROCESSING", blocked_by_delivery_id=_latest(blocking))
+        waits_for_none = arrival.resubmitted or self._is_beyond_max_recoveries(arrival)
+        if "completed" not in statuses and not waits_for_none:
+            unfinished = [
+                document
+                for document in self.open_documents.values()
+                if document.makes_copies_wait(facts.trigger.processing_mode)
+                and (document.arrival.trigger_name, document.document_key)
+                == (arrival.trigger_name, facts.document_key)
+            ]
+            if unfinished:
+                latest = max(unfinished, key=lambda document: document.age)
+                return _Lookup(blocked_by_delivery_id=latest.arrival.delivery_id)
         if self._is_removed(arrival):
             return _Lookup("UNAVAILABLE", suspends_on_error=False)
         return _Lookup(_state_of(statuses), _latest(entries), suspends_on_error=suspends)
@@ -1181,7 +1183,7 @@ class Simulator:
         """Rule 5. An unfinished document's entry is live, and known after its removal too."""
         assert facts.document_key is not None
         key = (arrival.trigger_name, facts.document_key)
-        of_documents = [document.entry_for_copies() for document in self.open_documents.values()]
+        of_documents = [document.entry for document in self.open_documents.values()]
         open_entries = [
             entry
             for entry in of_documents
@@ -1202,15 +1204,6 @@ class Simulator:
     def _is_live(self, entry: HistoryEntry, arrival: Arrival) -> bool:
         not_expired = entry.expires_at + self.clock_skew_tolerance > arrival.received_at
         return not_expired or entry.started_at > arrival.received_at
-
-    def _blocking(self, entries: list[HistoryEntry], trigger: Trigger) -> list[HistoryEntry]:
-        """Rule 6: entries whose unfinished document makes copies wait."""
-        blocking = []
-        for entry in entries:
-            document = self.open_documents.get((entry.delivery_id, entry.trigger_name))
-            if document and (trigger.processing_mode == "serial" or not document.begun):
-                blocking.append(entry)
-        return blocking
 
     def _is_removed(self, arrival: Arrival) -> bool:
         removed_until = self.records[arrival.trigger_name].history_removed_until

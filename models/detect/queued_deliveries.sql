@@ -1,0 +1,49 @@
+{{ config(materialized='ephemeral') }}
+with
+
+event_time as (
+
+    select {{ event_time_now() }} as now
+
+),
+
+queued as (
+
+    select
+        trigger_queue.*,
+        trigger_queue.resolver is not null as has_resolver,
+        answers.resolver_result,
+        answers.message as resolver_message,
+        trigger_queue.origin = 'RECOVERY'
+        and trigger_queue.recoveries > {{ var('max_recoveries') }} as is_beyond_recovery,
+        {{ 'true' if var('history_unavailable') else 'false' }}
+        and trigger_queue.uses_history as is_unavailable,
+        {{ plus_ms('trigger_queue.history_removed_until', var('clock_skew_tolerance_ms')) }}
+            as removed_until,
+        -- without a service entries start at the delivery's time, later where it had waited; with
+        -- one they start when the service has begun
+        case
+            when trigger_queue.service is not null then null
+            when trigger_queue.had_waited then greatest(trigger_queue.received_at, event_time.now)
+            else trigger_queue.received_at
+        end as started_at
+    from {{ ref('trigger_queue') }} as trigger_queue
+    cross join event_time
+    left join {{ answers_so_far() }} as answers
+        on
+            trigger_queue.trigger_name = answers.trigger_name
+            and trigger_queue.delivery_id = answers.delivery_id
+    where trigger_queue.place = 'QUEUED'
+
+),
+
+final as (
+
+    select
+        *,
+        {{ expiry('started_at', 'history_time_to_live_ms') }} as expires_at
+    from queued
+
+)
+
+select * from final
