@@ -5,33 +5,36 @@
 
         inputs: a SQL expression for each input column of the table; known: the columns whose value
         is known already, and that value. -#}
-    case
-        {% for rule in decision_rules() -%}
-            {%- set ruled_out = [] -%}
-            {%- for column, value in known.items()
-                if rule[column] != '*' and value not in rule[column].split('|') -%}
-                {%- do ruled_out.append(column) -%}
-            {%- endfor -%}
-            {%- set conditions = [] -%}
-            {%- for column, expression in inputs.items() if rule[column] != '*' -%}
-                {%- if rule[column] == 'true' -%}
-                    {%- do conditions.append(expression) -%}
-                {%- elif rule[column] == 'false' -%}
-                    {%- do conditions.append('not ' ~ expression) -%}
-                {%- else -%}
-                    {%- set values = rule[column].replace('|', "', '") -%}
-                    {%- do conditions.append(expression ~ " in ('" ~ values ~ "')") -%}
-                {%- endif -%}
-            {%- endfor -%}
-            {%- if not ruled_out -%}
-                when {{ conditions | join(' and ') or 'true' }}
-                    then named_struct(
-                        'rule_id', '{{ rule.rule_id }}',
-                        'status', '{{ rule.status }}',
-                        'decided_by', '{{ rule.decided_by }}'
-                    )
-            {% endif -%}
+    {%- set branches = [] -%}
+    {%- for rule in decision_rules() -%}
+        {%- set ruled_out = [] -%}
+        {%- for column, value in known.items()
+            if rule[column] != '*' and value not in rule[column].split('|') -%}
+            {%- do ruled_out.append(column) -%}
         {%- endfor -%}
+        {%- set conditions = [] -%}
+        {%- for column, expression in inputs.items() if rule[column] != '*' -%}
+            {%- if rule[column] == 'true' -%}
+                {%- do conditions.append(expression) -%}
+            {%- elif rule[column] == 'false' -%}
+                {%- do conditions.append('not ' ~ expression) -%}
+            {%- else -%}
+                {%- set values = rule[column].replace('|', "', '") -%}
+                {%- do conditions.append(expression ~ " in ('" ~ values ~ "')") -%}
+            {%- endif -%}
+        {%- endfor -%}
+        {%- if not ruled_out -%}
+            {%- do branches.append(
+                'when ' ~ (conditions | join(' and ') or 'true')
+                ~ " then named_struct('rule_id', '" ~ rule.rule_id ~ "', 'status', '"
+                ~ rule.status ~ "', 'decided_by', '" ~ rule.decided_by ~ "')"
+            ) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    (
+        case
+        {{ branches | join('\n') }}
         else cast(null as struct<rule_id: string, status: string, decided_by: string>)
-    end
+        end
+    )
 {%- endmacro %}

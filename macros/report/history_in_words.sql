@@ -2,10 +2,10 @@
     {#- What history said when the delivery was decided. -#}
     case
         when {{ f }}.rule_id is null then 'asked when it is decided'
-        when {{ f }}.rule_id in ('R01', 'R02') then 'not asked: nothing is checked'
-        when substring({{ f }}.rule_id, 1, 3) in ('R03', 'R04', 'R05', 'R06')
+        when {{ f }}.status = 'NOT_CHECKED' then 'not asked: nothing is checked'
+        when {{ f }}.rule_id in {{ rules_where('use_history', 'false') }}
             then 'not asked: the trigger does not use it'
-        when substring({{ f }}.rule_id, 1, 3) in ('R12', 'R13')
+        when {{ f }}.rule_id in {{ rules_where('key_state', 'MISSING|TOO_LONG') }}
             then 'not asked: there is nothing to look up'
         when {{ f }}.rule_id = 'OPERATOR' then 'not asked: the operator has decided'
         when {{ f }}.rule_id = 'MAX_RECOVERIES' then 'not asked: it came back too often'

@@ -45,7 +45,7 @@
                 'resolver, would tell copies'
             )
         from {{ ref('decisions') }}
-        where rule_id = 'R04'
+        where decided_by = 'COUNT' and redelivery = 'UNDEFINED'
         group by trigger_name
         {% if current_run().moves_event_time(var('event_time_leap_ms')) -%}
             union all

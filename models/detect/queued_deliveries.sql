@@ -1,4 +1,6 @@
 {{ config(materialized='ephemeral') }}
+-- what the run knows of its queue, history_matches has asked
+-- depends_on: {{ ref('history_matches') }}
 with
 
 event_time as (

@@ -1,5 +1,9 @@
 {{ config(materialized='answers') }}
-{%- set run = current_run() %}
+{%- set run = current_run() -%}
+{%- set triggers = [] -%}
+{%- for name in (run.triggers_with_resolver if run else []) -%}
+    {%- do triggers.append(sql_text(name)) -%}
+{%- endfor %}
 with
 
 -- ---- where a rule needs an answer
@@ -19,12 +23,8 @@ candidates as (
         needs_answer
         and resolver_result is null
         and waits_for_service_of is null
-        {% if run -%}
-            -- literals, so that detection leaves out all others
-            and trigger_name in ('' {%- for name in run.triggers_with_resolver -%}
-                , {{ sql_text(name) }}
-            {%- endfor %})
-        {%- endif %}
+        -- literals, so that detection leaves out all others
+        and {{ 'trigger_name in (' ~ triggers | join(', ') ~ ')' if triggers else 'true' }}
 
 ),
 

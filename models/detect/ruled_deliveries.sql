@@ -100,7 +100,7 @@ with_rule as (
                 'history_state': 'history_state',
                 'resolver_result': 'resolver_result',
                 'suspends_on_error': suspends_here('with_state', 'history_state'),
-            }) | indent(12) }}
+            }) }}
         end as rule
     from with_state
 

@@ -269,7 +269,7 @@ arrived as (
                 delivery_id,
                 trigger_name,
                 document_type,
-                rule_id != 'R01' as guaranteed,
+                rule_id not in {{ rules_where('eligible', 'false') }} as guaranteed,
                 if(key_source = 'UUID', document_key, null) as uuid,
                 if(key_source = 'TRACK_ID', document_key, null) as track_id,
                 if(key_source = 'EVENT_ID', document_key, null) as event_id,

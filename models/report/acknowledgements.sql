@@ -5,7 +5,7 @@ with
 statuses as (
 
     select * from {{ ref('document_status') }}
-    where rule_id != 'R01'
+    where rule_id not in {{ rules_where('eligible', 'false') }}
 
 ),
 

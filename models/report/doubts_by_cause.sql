@@ -22,7 +22,7 @@ counted as (
         decided_by,
         age,
         -- a rule about keys says which of the two is wrong
-        if(rule_id = 'R12' and document_key is null, 'MISSING', 'TOO_LONG') as key_state,
+        if(decided_by = 'ID' and document_key is null, 'MISSING', 'TOO_LONG') as key_state,
         cast(null as string) as resolver_result,
         cast(null as string) as message,
         count(*) as documents,
@@ -32,7 +32,7 @@ counted as (
     from in_doubt
     group by
         trigger_name, rule_id, decided_by, age,
-        if(rule_id = 'R12' and document_key is null, 'MISSING', 'TOO_LONG')
+        if(decided_by = 'ID' and document_key is null, 'MISSING', 'TOO_LONG')
 
 ),
 
@@ -63,7 +63,7 @@ final as (
             replace(trigger_name, '\'', '\\\''),
             '\' and rule_id = \'', rule_id, '\'',
             if(
-                rule_id = 'R12',
+                decided_by = 'ID',
                 concat(
                     ' and document_key is ', if(key_state = 'MISSING', 'null', 'not null')
                 ),

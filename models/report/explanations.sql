@@ -169,20 +169,46 @@ waiting as (
 ),
 
 -- a suspended delivery has no row of its own: which rule stopped it follows from what stopped it
-waiting_with_rule as (
+stopped as (
 
     select
         waiting.*,
         case
-            when waiting.suspension.cause = 'HISTORY_ERROR' then 'R14'
-            when waiting.suspension.cause = 'RESOLVER_ERROR' then case
-                when not settings.use_history then 'R06d'
-                when waiting.key_state = 'USABLE' then 'R11d'
-                else 'R13d'
-            end
-        end as rule_id
+            when waiting.suspension.cause = 'HISTORY_ERROR' then 'UNAVAILABLE'
+            when settings.use_history and waiting.key_state = 'USABLE' then 'PROCESSING'
+        end as history_state,
+        if(waiting.suspension.cause = 'RESOLVER_ERROR', 'TRANSIENT_ERROR', null)
+            as resolver_result,
+        settings.use_history
     from waiting
     left join settings on waiting.trigger_name = settings.trigger_name
+
+),
+
+waiting_with_rule as (
+
+    select
+        *,
+        if(
+            suspension is null,
+            null,
+            {{ decision_rule(
+                {
+                    'use_history': 'use_history',
+                    'key_state': 'key_state',
+                    'history_state': 'history_state',
+                    'resolver_result': 'resolver_result',
+                },
+                {
+                    'eligible': 'true',
+                    'detect_duplicates': 'true',
+                    'has_resolver': 'true',
+                    'redelivery': 'REDELIVERED',
+                    'suspends_on_error': 'true',
+                },
+            ) }}.rule_id
+        ) as rule_id
+    from stopped
 
 ),
 
@@ -208,10 +234,9 @@ all_deliveries as (
         cast(null as string) as status,
         cast(null as string) as decided_by,
         rule_id,
-        case rule_id when 'R11d' then 'PROCESSING' when 'R14' then 'UNAVAILABLE' end
-            as history_state,
+        if(rule_id is null, null, history_state) as history_state,
         cast(null as string) as matched_delivery_id,
-        if(rule_id in ('R06d', 'R11d', 'R13d'), 'TRANSIENT_ERROR', null) as resolver_result,
+        resolver_result,
         if(rule_id is null, null, suspension.reason) as message,
         cast(null as string) as condition_name,
         cast(null as string) as service,

@@ -45,7 +45,7 @@ remembered as (
             and statuses.trigger_name = entries.trigger_name
     where
         statuses.status = 'NEW'
-        and substring(statuses.rule_id, 1, 3) in ('R07', 'R11', 'R16', 'OPE')
+        and statuses.rule_id not in {{ rules_where('history_effect', 'NONE') }}
 
 ),
 
@@ -107,7 +107,9 @@ after_expiry as (
         earlier.started_at,
         earlier.expires_at
     from in_order
-    where earlier.expires_at <= received_at and rule_id = 'R07'
+    where
+        earlier.expires_at <= received_at
+        and rule_id in {{ rules_where('history_effect', 'INSERT') }}
 
 ),
 

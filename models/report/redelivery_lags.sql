@@ -20,7 +20,7 @@ received as (
     from {{ ref('document_statuses') }}
     where
         key_state = 'USABLE'
-        and rule_id != 'R01'
+        and rule_id not in {{ rules_where('eligible', 'false') }}
         and received_at = landed_received_at
         and recoveries = 0
 

@@ -47,11 +47,12 @@ uncounted as (
         'documents taken for NEW because their transport does not count deliveries' as what,
         'use_history: true in seeds/triggers.csv, or a resolver' as what_to_do,
         concat(
-            'select * from {{ ref("document_statuses") }} where rule_id = \'R04\' ',
+            'select * from {{ ref("document_statuses") }} ',
+            'where decided_by = \'COUNT\' and redelivery = \'UNDEFINED\' ',
             'and trigger_name = \'', replace(trigger_name, '\'', '\\\''), '\''
         ) as rows_behind
     from {{ ref('document_statuses') }}
-    where rule_id = 'R04'
+    where decided_by = 'COUNT' and redelivery = 'UNDEFINED'
     group by trigger_name
 
 ),
