@@ -18,8 +18,8 @@ import yaml
 from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.session import find_project, open_session, read_credentials
-from dbt_exactly_once.startup import JAVA_OPTIONS
+from dbt_exactly_once.adapter.session import find_project, open_session, read_credentials
+from dbt_exactly_once.adapter.startup import JAVA_OPTIONS
 
 PROJECT = Path(__file__).parents[1]
 TRIGGER = "orders"

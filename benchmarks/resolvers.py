@@ -20,7 +20,7 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from dbt_exactly_once.hooks import load_hooks, register_hooks
+from dbt_exactly_once.resolvers.hooks import load_hooks, register_hooks
 
 RESOLVERS = """
 import pandas as pd

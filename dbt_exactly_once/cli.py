@@ -7,16 +7,16 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from dbt_exactly_once.engine import ExactlyOnceError, one_line
+from dbt_exactly_once.adapter.engine import ExactlyOnceError, one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from dbt_exactly_once.brokers import Broker
-    from dbt_exactly_once.error_sender import ErrorSender
-    from dbt_exactly_once.session import Project
+    from dbt_exactly_once.adapter.session import Project
+    from dbt_exactly_once.landing.brokers import Broker
+    from dbt_exactly_once.services.error_sender import ErrorSender
 
 # what landing can fill: the tables of the source that people write to
 LANDING_TABLES = ("deliveries", "trigger_executions", "resubmissions", "trigger_commands")
@@ -219,15 +219,15 @@ def _count(text: str) -> int:
 
 def _land(options: argparse.Namespace) -> int:
     """Append rows to a landed table, from files or a broker; what breaks the contract is kept."""
-    from dbt_exactly_once.lake_version import check_lake
-    from dbt_exactly_once.land import land
-    from dbt_exactly_once.landing_files import check_readable
-    from dbt_exactly_once.session import (
+    from dbt_exactly_once.adapter.lake_version import check_lake
+    from dbt_exactly_once.adapter.session import (
         find_project,
         open_session,
         quiet_start,
         read_credentials,
     )
+    from dbt_exactly_once.landing.files import check_readable
+    from dbt_exactly_once.landing.land import land
 
     broker = _chosen_broker(options)
     project = find_project(options.project_dir)
@@ -248,7 +248,7 @@ def _land(options: argparse.Namespace) -> int:
 
 def _chosen_broker(options: argparse.Namespace) -> type[Broker] | None:
     """The kind of broker that the options name; files are named instead of one."""
-    from dbt_exactly_once.brokers import Amqp, RabbitMq
+    from dbt_exactly_once.landing.brokers import Amqp, RabbitMq
 
     chosen = RabbitMq if options.rabbitmq else Amqp if options.amqp else None
     if chosen is None and not options.files:
@@ -261,7 +261,7 @@ def _chosen_broker(options: argparse.Namespace) -> type[Broker] | None:
 def _land_from_broker(
     kind: type[Broker], options: argparse.Namespace, land_file: Callable[[Path], object]
 ) -> int:
-    from dbt_exactly_once.brokers import land_from_broker
+    from dbt_exactly_once.landing.brokers import land_from_broker
     from dbt_exactly_once.process import stopped_by_signals
 
     def say(line: str) -> None:
@@ -288,14 +288,14 @@ def _report(options: argparse.Namespace) -> int:
     """Write one HTML page from the report views: what was decided, what is in doubt, what waits."""
     from pathlib import Path
 
-    from dbt_exactly_once.lake_version import check_lake
-    from dbt_exactly_once.report import ask_spark, make_page
-    from dbt_exactly_once.session import (
+    from dbt_exactly_once.adapter.lake_version import check_lake
+    from dbt_exactly_once.adapter.session import (
         find_project,
         open_session,
         quiet_start,
         read_credentials,
     )
+    from dbt_exactly_once.report.page import ask_spark, make_page
 
     output = Path(options.output)
     if not output.absolute().parent.is_dir():
@@ -313,8 +313,8 @@ def _report(options: argparse.Namespace) -> int:
 
 def _prepare(options: argparse.Namespace) -> int:
     """Keep the classes of a run in an archive, where Java and the jars have none yet."""
-    from dbt_exactly_once.session import find_project
-    from dbt_exactly_once.startup import prepare
+    from dbt_exactly_once.adapter.session import find_project
+    from dbt_exactly_once.adapter.startup import prepare
 
     project = find_project(options.project_dir)
     print(prepare(project, options.profiles_dir, options.target))
@@ -323,17 +323,17 @@ def _prepare(options: argparse.Namespace) -> int:
 
 def _worker(options: argparse.Namespace) -> int:
     """Call the services of python_udfs for the documents that are to be processed."""
-    from dbt_exactly_once.engine import SparkEngine
-    from dbt_exactly_once.executions import Executions
-    from dbt_exactly_once.hooks import load_hooks
-    from dbt_exactly_once.lake_version import check_lake
-    from dbt_exactly_once.session import (
+    from dbt_exactly_once.adapter.engine import SparkEngine
+    from dbt_exactly_once.adapter.lake_version import check_lake
+    from dbt_exactly_once.adapter.session import (
         find_project,
         open_session,
         quiet_start,
         read_credentials,
     )
-    from dbt_exactly_once.worker import Worker, choose_services, stopped_by_signals
+    from dbt_exactly_once.resolvers.hooks import load_hooks
+    from dbt_exactly_once.services.executions import Executions
+    from dbt_exactly_once.services.worker import Worker, choose_services, stopped_by_signals
 
     def say(line: str) -> None:
         print(line, flush=True)
@@ -375,8 +375,8 @@ def _worker(options: argparse.Namespace) -> int:
 
 def _send_errors(options: argparse.Namespace) -> int:
     """Send each error document to its errors_to: at least once, always with the same message id."""
-    from dbt_exactly_once.lake_version import check_lake
-    from dbt_exactly_once.session import (
+    from dbt_exactly_once.adapter.lake_version import check_lake
+    from dbt_exactly_once.adapter.session import (
         find_project,
         open_session,
         quiet_start,
@@ -401,8 +401,8 @@ def _error_sender(
     say: Callable[[str], None],
 ) -> ErrorSender:
     """What sends error documents through the broker that the options name."""
-    from dbt_exactly_once.brokers import AmqpPublisher, Publisher, RabbitMqPublisher
-    from dbt_exactly_once.error_sender import ErrorSender
+    from dbt_exactly_once.landing.brokers import AmqpPublisher, Publisher, RabbitMqPublisher
+    from dbt_exactly_once.services.error_sender import ErrorSender
 
     def open_publisher() -> Publisher:
         if options.errors_amqp:
@@ -414,8 +414,8 @@ def _error_sender(
 
 def _move_catalog(options: argparse.Namespace) -> int:
     """Move the tables of a target's catalog to another catalog; their files stay where they are."""
-    from dbt_exactly_once.move_catalog import move_catalog
-    from dbt_exactly_once.session import find_project
+    from dbt_exactly_once.adapter.session import find_project
+    from dbt_exactly_once.run.move_catalog import move_catalog
 
     project = find_project(options.project_dir)
     moved = move_catalog(project, options.profiles_dir, options.target, options.to)
@@ -428,15 +428,15 @@ def _migrate(options: argparse.Namespace) -> int:
     """Add to the lake's tables what this version of the package needs, and note the version."""
     from uuid import uuid4
 
-    from dbt_exactly_once.engine import SparkEngine
-    from dbt_exactly_once.session import (
+    from dbt_exactly_once.adapter.engine import SparkEngine
+    from dbt_exactly_once.adapter.session import (
         find_project,
         open_session,
         parse_graph,
         quiet_start,
         read_credentials,
     )
-    from dbt_exactly_once.transaction import Transactions
+    from dbt_exactly_once.run.transaction import Transactions
 
     project = find_project(options.project_dir)
     credentials = read_credentials(project, options.profiles_dir, options.target)
@@ -452,8 +452,8 @@ def _migrate(options: argparse.Namespace) -> int:
 
 def _thrift_server(options: argparse.Namespace) -> int:
     """Serve the lake of a session target over Thrift, to one dbt project or to readers."""
-    from dbt_exactly_once.session import find_project, read_credentials
-    from dbt_exactly_once.thrift_server import serve
+    from dbt_exactly_once.adapter.session import find_project, read_credentials
+    from dbt_exactly_once.adapter.thrift_server import serve
 
     project = find_project(options.project_dir)
     credentials = read_credentials(project, options.profiles_dir, options.target)
@@ -470,8 +470,8 @@ def _thrift_server(options: argparse.Namespace) -> int:
 
 def _demo(options: argparse.Namespace) -> int:
     """Land the demo feed in a lake of its own, decide it, and show what two triggers make of it."""
+    from dbt_exactly_once.adapter.session import find_project
     from dbt_exactly_once.demo import run_demo
-    from dbt_exactly_once.session import find_project
 
     return run_demo(find_project(options.project_dir))
 

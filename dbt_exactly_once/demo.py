@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from dbt_exactly_once.engine import ExactlyOnceError
-from dbt_exactly_once.land import land
-from dbt_exactly_once.session import Project, open_session, quiet_start, read_credentials
+from dbt_exactly_once.adapter.engine import ExactlyOnceError
+from dbt_exactly_once.adapter.session import Project, open_session, quiet_start, read_credentials
+from dbt_exactly_once.landing.land import land
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -121,10 +121,10 @@ def _demo_project(project: Project, lake: Path) -> Project:
 
 def _work(spark: SparkSession, desk: Project, schema: str, landing: str) -> str:
     """Let a worker in this process do what there is to do; returns what became of it."""
-    from dbt_exactly_once.engine import SparkEngine
-    from dbt_exactly_once.executions import Executions
-    from dbt_exactly_once.hooks import load_hooks
-    from dbt_exactly_once.worker import Worker
+    from dbt_exactly_once.adapter.engine import SparkEngine
+    from dbt_exactly_once.resolvers.hooks import load_hooks
+    from dbt_exactly_once.services.executions import Executions
+    from dbt_exactly_once.services.worker import Worker
 
     hooks = load_hooks(desk.folder)
     engine = SparkEngine(spark)

@@ -23,12 +23,12 @@ from dbt.graph.queue import GraphQueue
 from dbt.plugins.manager import dbtPlugin
 from dbt_common.invocation import get_invocation_id
 
-from dbt_exactly_once.engine import ExactlyOnceError, told_in_a_line
-from dbt_exactly_once.hooks import load_hooks, register_hooks
-from dbt_exactly_once.lake import ensure_place
-from dbt_exactly_once.session import open_session, share_compiled_code
-from dbt_exactly_once.shared_session import look_around
-from dbt_exactly_once.transaction import Transactions
+from dbt_exactly_once.adapter.engine import ExactlyOnceError, told_in_a_line
+from dbt_exactly_once.adapter.lake import ensure_place
+from dbt_exactly_once.adapter.session import open_session, share_compiled_code
+from dbt_exactly_once.adapter.shared_session import look_around
+from dbt_exactly_once.resolvers.hooks import load_hooks, register_hooks
+from dbt_exactly_once.run.transaction import Transactions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

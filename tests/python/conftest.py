@@ -15,8 +15,8 @@ from postgres import Postgres, find_programs, running_postgres
 from pyspark.sql import SparkSession
 from rabbitmq import RabbitMqBroker, find_server, running_rabbitmq
 
-from dbt_exactly_once.session import Project, find_project, open_session, read_credentials
-from dbt_exactly_once.startup import JAVA_OPTIONS
+from dbt_exactly_once.adapter.session import Project, find_project, open_session, read_credentials
+from dbt_exactly_once.adapter.startup import JAVA_OPTIONS
 
 PROJECT_FOLDER = Path(__file__).parents[2]
 # with the processes and servers that its tests start

@@ -31,7 +31,7 @@ from dbt.parser.manifest import extended_mashumaro_encoder, extended_mashumuro_d
 from dbt_common.clients.system import load_file_contents
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_exactly_once.landed_tables import create_table_sql, read_landed_tables
+from dbt_exactly_once.landing.landed_tables import create_table_sql, read_landed_tables
 
 PROJECT_FOLDER = Path(__file__).parents[2]
 # the commit record stands last

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dbt_exactly_once.hooks import OWN_FOLDER, load_hooks
+from dbt_exactly_once.resolvers.hooks import OWN_FOLDER, load_hooks
 
 load_hooks(OWN_FOLDER.parent)
 

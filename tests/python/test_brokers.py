@@ -18,11 +18,11 @@ from dbt_runs import PROJECT_FOLDER, DbtRuns
 from pyspark.sql import SparkSession
 from rabbitmq import RabbitMqBroker
 
-from dbt_exactly_once.brokers import Amqp, RabbitMq, land_from_broker, row_of, write_rows
+from dbt_exactly_once.adapter.session import Project
 from dbt_exactly_once.cli import main
-from dbt_exactly_once.land import Landing, land
-from dbt_exactly_once.landing_files import read_batches
-from dbt_exactly_once.session import Project
+from dbt_exactly_once.landing.brokers import Amqp, RabbitMq, land_from_broker, row_of, write_rows
+from dbt_exactly_once.landing.files import read_batches
+from dbt_exactly_once.landing.land import Landing, land
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
 
@@ -193,7 +193,7 @@ def fail_one(broker: ArtemisBroker, queue: str) -> None:
 
 TAKE_AND_WAIT = """
 import sys, time
-from dbt_exactly_once.brokers import Amqp
+from dbt_exactly_once.landing.brokers import Amqp
 print(len(Amqp(sys.argv[1], sys.argv[2], 10).receive(1, 60)), flush=True)
 time.sleep(600)
 """

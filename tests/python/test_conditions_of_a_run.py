@@ -11,7 +11,7 @@ import pytest
 from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.transaction import Transactions
+from dbt_exactly_once.run.transaction import Transactions
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=timezone.utc)
 # a resolver that is down suspends the trigger, where the setting is read as it is meant

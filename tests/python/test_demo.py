@@ -8,8 +8,8 @@ from pathlib import Path
 from dbt.cli.main import dbtRunner
 from dbt_runs import PROJECT_FOLDER
 
+from dbt_exactly_once.adapter.session import find_project
 from dbt_exactly_once.demo import BY_KILLED, BY_SERVICES, _demo_project
-from dbt_exactly_once.session import find_project
 
 
 def test_the_project_of_the_demo_has_its_services_and_can_be_parsed(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.engine import (
+from dbt_exactly_once.adapter.engine import (
     Engine,
     ExactlyOnceError,
     SessionEngine,

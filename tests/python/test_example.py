@@ -14,8 +14,8 @@ from dbt.cli.main import dbtRunner
 from dbt_runs import PROJECT_FOLDER
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.land import land
-from dbt_exactly_once.session import find_project
+from dbt_exactly_once.adapter.session import find_project
+from dbt_exactly_once.landing.land import land
 
 
 class Shop:

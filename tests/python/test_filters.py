@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dbt_exactly_once.engine import ExactlyOnceError
-from dbt_exactly_once.filters import filter_sql
+from dbt_exactly_once.adapter.engine import ExactlyOnceError
+from dbt_exactly_once.run.filters import filter_sql
 
 
 @pytest.mark.parametrize(

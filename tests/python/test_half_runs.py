@@ -10,7 +10,7 @@ from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 from test_transaction import delivery
 
-from dbt_exactly_once.effects import Effect
+from dbt_exactly_once.services.effects import Effect
 
 BUILD = ("build", "--selector", "hot_path")
 BROKEN = "{{ exceptions.raise_compiler_error('broken') if execute }}"

@@ -15,8 +15,8 @@ import pytest
 from dbt_runs import LINKED, PROJECT_FOLDER
 from thrift_servers import free_port
 
-from dbt_exactly_once.engine import ExactlyOnceError
-from dbt_exactly_once.hooks import OWN_FOLDER, load_hooks
+from dbt_exactly_once.adapter.engine import ExactlyOnceError
+from dbt_exactly_once.resolvers.hooks import OWN_FOLDER, load_hooks
 
 SHIPPED = ["examples.jms_delivery_count", "examples.order_exists", "examples.orders_exist"]
 CHECK = """

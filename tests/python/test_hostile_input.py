@@ -11,9 +11,9 @@ import pytest
 from dbt_runs import PROJECT_FOLDER, DbtRuns
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.land import land
-from dbt_exactly_once.report import ask_spark, make_page
-from dbt_exactly_once.session import Project
+from dbt_exactly_once.adapter.session import Project
+from dbt_exactly_once.landing.land import land
+from dbt_exactly_once.report.page import ask_spark, make_page
 
 TRIGGER = "takes all"
 # as a delivery_id and as a uuid, which becomes the document key

@@ -12,9 +12,9 @@ from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 from test_upkeep import at, delivery, execution, two_triggers
 
-from dbt_exactly_once.land import land
-from dbt_exactly_once.session import find_project
-from dbt_exactly_once.transaction import Transactions
+from dbt_exactly_once.adapter.session import find_project
+from dbt_exactly_once.landing.land import land
+from dbt_exactly_once.run.transaction import Transactions
 
 DAY = 1440
 RECORDED = (

@@ -12,10 +12,10 @@ import yaml
 from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.effects import Effect
-from dbt_exactly_once.engine import ExactlyOnceError, SparkEngine
-from dbt_exactly_once.executions import Executions
-from dbt_exactly_once.services import ModelService, ModelServices
+from dbt_exactly_once.adapter.engine import ExactlyOnceError, SparkEngine
+from dbt_exactly_once.services.effects import Effect
+from dbt_exactly_once.services.executions import Executions
+from dbt_exactly_once.services.model_services import ModelService, ModelServices
 
 MODEL = """
 {{ config(materialized='service', meta={'service': 'book_order'}) }}

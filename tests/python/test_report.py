@@ -22,7 +22,7 @@ from dbt_runs import PROJECT_FOLDER, DbtRuns
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once.cli import main
-from dbt_exactly_once.report import ask_spark, duration, make_page
+from dbt_exactly_once.report.page import ask_spark, duration, make_page
 
 sys.path.insert(0, str(PROJECT_FOLDER / "demo"))
 from three_day_feed import three_day_feed

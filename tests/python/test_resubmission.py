@@ -11,7 +11,7 @@ import pytest
 from dbt_runs import DbtRuns
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.transaction import Transactions
+from dbt_exactly_once.run.transaction import Transactions
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=timezone.utc)
 

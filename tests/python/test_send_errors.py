@@ -17,9 +17,9 @@ from dbt_runs import DbtRuns
 from pyspark.sql import SparkSession
 from rabbitmq import RabbitMqBroker
 
-from dbt_exactly_once.brokers import AmqpPublisher, RabbitMqPublisher, UndeliverableError
+from dbt_exactly_once.adapter.engine import ExactlyOnceError
 from dbt_exactly_once.cli import main
-from dbt_exactly_once.engine import ExactlyOnceError
+from dbt_exactly_once.landing.brokers import AmqpPublisher, RabbitMqPublisher, UndeliverableError
 
 THEN = datetime.now(timezone.utc).replace(microsecond=0) - timedelta(hours=3)
 VIEWS = ["execution_state", "dispatched_documents", "error_documents"]
@@ -28,7 +28,7 @@ NOBODY = "amqp://guest:secret@127.0.0.1:1"
 KILLED_BEFORE_RECORD = """
 import os, signal, sys
 from dbt_exactly_once import cli
-from dbt_exactly_once.error_sender import ErrorSender
+from dbt_exactly_once.services.error_sender import ErrorSender
 ErrorSender._record = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 cli.main(sys.argv[1:])
 """

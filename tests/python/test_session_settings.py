@@ -12,9 +12,9 @@ import yaml
 from dbt_runs import DbtRuns
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.engine import SESSION_SETTINGS, SparkEngine
-from dbt_exactly_once.executions import Executions
-from dbt_exactly_once.worker import Worker
+from dbt_exactly_once.adapter.engine import SESSION_SETTINGS, SparkEngine
+from dbt_exactly_once.services.executions import Executions
+from dbt_exactly_once.services.worker import Worker
 from python_udfs import TransientError, Work
 
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dbt_exactly_once import startup
+from dbt_exactly_once.adapter import startup
 
 PACKAGES = "org.example:lake:1.0"
 

@@ -17,10 +17,10 @@ import pytest
 from dbt_runs import DbtRuns
 from pyspark.sql import SparkSession
 
+from dbt_exactly_once.adapter.engine import SparkEngine
 from dbt_exactly_once.cli import main
-from dbt_exactly_once.engine import SparkEngine
-from dbt_exactly_once.executions import Executions
-from dbt_exactly_once.worker import Worker
+from dbt_exactly_once.services.executions import Executions
+from dbt_exactly_once.services.worker import Worker
 from python_udfs import TransientError, Work
 
 NOW = datetime.now(timezone.utc)
@@ -210,7 +210,7 @@ def test_a_long_call_says_that_it_is_still_at_work(
 ) -> None:
     land(runs, "parcel", "p1")
     # as a trigger with an execution timeout of a moment would have it
-    monkeypatch.setattr("dbt_exactly_once.worker.HEARTBEATS", 10_000_000)
+    monkeypatch.setattr("dbt_exactly_once.services.worker.HEARTBEATS", 10_000_000)
     beats = threading.Event()
 
     def ship(_: Work) -> None:

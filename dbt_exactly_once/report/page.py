@@ -17,8 +17,8 @@ from html import escape
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from dbt_exactly_once.engine import ExactlyOnceError
-from dbt_exactly_once.report_style import SCRIPT, STYLE
+from dbt_exactly_once.adapter.engine import ExactlyOnceError
+from dbt_exactly_once.report.style import SCRIPT, STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -26,9 +26,7 @@ from typing import Any
 
 from dbt.flags import get_flags
 
-from dbt_exactly_once.early_readers import early_readers
-from dbt_exactly_once.effects import Effect
-from dbt_exactly_once.engine import (
+from dbt_exactly_once.adapter.engine import (
     Engine,
     ExactlyOnceError,
     engine_of,
@@ -36,10 +34,7 @@ from dbt_exactly_once.engine import (
     one_line,
     told_in_a_line,
 )
-from dbt_exactly_once.executions import Executions, main_of, move_main, patiently
-from dbt_exactly_once.filters import filter_sql
-from dbt_exactly_once.hooks import being_asked, load_hooks
-from dbt_exactly_once.lake_version import (
+from dbt_exactly_once.adapter.lake_version import (
     LAKE_VERSION,
     RECORD,
     VERSION_PROPERTY,
@@ -48,21 +43,26 @@ from dbt_exactly_once.lake_version import (
     lacking_columns,
     version_of,
 )
-from dbt_exactly_once.landed_again import LandedAgain, land_again
-from dbt_exactly_once.landed_rows import LandedRows
-from dbt_exactly_once.landed_tables import CONSUMED_TAG, MOVED
-from dbt_exactly_once.migration import MIGRATION, LedgerMigration, add_columns, bring_up
+from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING, LOCK, LOCK_SCHEMA_SETTING
+from dbt_exactly_once.landing.landed_again import LandedAgain, land_again
+from dbt_exactly_once.landing.landed_rows import LandedRows
+from dbt_exactly_once.landing.landed_tables import CONSUMED_TAG, MOVED
 from dbt_exactly_once.process import ProcessIdentity
-from dbt_exactly_once.publication import (
+from dbt_exactly_once.resolvers.hooks import being_asked, load_hooks
+from dbt_exactly_once.run.early_readers import early_readers
+from dbt_exactly_once.run.filters import filter_sql
+from dbt_exactly_once.run.migration import MIGRATION, LedgerMigration, add_columns, bring_up
+from dbt_exactly_once.run.publication import (
     HISTORY,
     Publication,
     Publications,
     mains_of,
     or_rebuild,
 )
-from dbt_exactly_once.services import ModelService, ModelServices, model_services
-from dbt_exactly_once.shared_session import BRANCH_SETTING, LOCK, LOCK_SCHEMA_SETTING
-from dbt_exactly_once.upkeep import REMOVAL, Upkeep, count_expired
+from dbt_exactly_once.run.upkeep import REMOVAL, Upkeep, count_expired
+from dbt_exactly_once.services.effects import Effect
+from dbt_exactly_once.services.executions import Executions, main_of, move_main, patiently
+from dbt_exactly_once.services.model_services import ModelService, ModelServices, model_services
 
 GRAVE = "run_lock_of_"
 RUN_ID_PROPERTY = "spark.sql.iceberg.snapshot-property.run-id"
@@ -753,7 +753,7 @@ class Transactions:
         return self._code[1]
 
     def filter_sql(self, text: str, document: str = "document") -> str:
-        """See dbt_exactly_once.filters.filter_sql."""
+        """See dbt_exactly_once.run.filters.filter_sql."""
         return filter_sql(text, document)
 
     def expression_problem(self, text: str, relation: str, is_filter: bool) -> str | None:

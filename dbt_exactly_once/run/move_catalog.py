@@ -11,18 +11,18 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from dbt_exactly_once.engine import ExactlyOnceError, SparkEngine
-from dbt_exactly_once.landed_tables import MOVED
-from dbt_exactly_once.session import (
+from dbt_exactly_once.adapter.engine import ExactlyOnceError, SparkEngine
+from dbt_exactly_once.adapter.session import (
     Project,
     open_session,
     parse_graph,
     quiet_start,
     read_credentials,
 )
-from dbt_exactly_once.shared_session import LOCK
-from dbt_exactly_once.startup import PACKAGES
-from dbt_exactly_once.transaction import GRAVE, RECORD, Transactions
+from dbt_exactly_once.adapter.shared_session import LOCK
+from dbt_exactly_once.adapter.startup import PACKAGES
+from dbt_exactly_once.landing.landed_tables import MOVED
+from dbt_exactly_once.run.transaction import GRAVE, RECORD, Transactions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

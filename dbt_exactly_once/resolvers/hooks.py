@@ -25,14 +25,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from dbt_exactly_once import worker_entry
-from dbt_exactly_once.engine import ExactlyOnceError
+from dbt_exactly_once.adapter.engine import ExactlyOnceError
+from dbt_exactly_once.resolvers import worker_entry
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PACKAGE = "python_udfs"
-OWN_FOLDER = Path(__file__).parents[1] / PACKAGE
+OWN_FOLDER = Path(__file__).parents[2] / PACKAGE
 ASK = "ask_resolver"
 MONITOR = "ask_resource_monitor"
 ANSWERS = "array<struct<delivery_id: string, resolver_result: string, message: string>>"

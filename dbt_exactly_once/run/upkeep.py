@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from dbt_exactly_once.engine import Engine, ExactlyOnceError, literal
-from dbt_exactly_once.landed_rows import LandedRows
-from dbt_exactly_once.publication import HISTORY, RECORD, Publication, Publications, mains_of
+from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, literal
+from dbt_exactly_once.landing.landed_rows import LandedRows
+from dbt_exactly_once.run.publication import HISTORY, RECORD, Publication, Publications, mains_of
 
 if TYPE_CHECKING:
-    from dbt_exactly_once.transaction import Table, Transactions
+    from dbt_exactly_once.run.transaction import Table, Transactions
 
 # of a table, before a partition border
 REMOVAL = "delete from {} where expires_at < timestamp '{}'"

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.contracts.connection import Connection, ConnectionState, LazyHandle
 from dbt.adapters.spark.connections import SparkConnectionManager
 
-from dbt_exactly_once.engine import SESSION_SETTINGS, Engine, ExactlyOnceError, SqlEngine
+from dbt_exactly_once.adapter.engine import SESSION_SETTINGS, Engine, ExactlyOnceError, SqlEngine
 from dbt_exactly_once.process import ProcessIdentity
 
 if TYPE_CHECKING:
-    from dbt_exactly_once.hooks import Hooks
+    from dbt_exactly_once.resolvers.hooks import Hooks
 
 BRANCH_SETTING = "spark.wap.branch"
 # the schema of the lock of the run that has set the branch

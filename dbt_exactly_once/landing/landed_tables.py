@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from dbt_exactly_once.engine import literal
+from dbt_exactly_once.adapter.engine import literal
 
 SOURCE_NAME = "landing"
 SOURCES_FILE = Path("models/receive/sources.yml")

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from dbt_exactly_once.engine import SESSION_SETTINGS, ExactlyOnceError
-from dbt_exactly_once.lake import ensure_place
-from dbt_exactly_once.startup import PACKAGES, find_spark, quickened, remember_jars
+from dbt_exactly_once.adapter.engine import SESSION_SETTINGS, ExactlyOnceError
+from dbt_exactly_once.adapter.lake import ensure_place
+from dbt_exactly_once.adapter.startup import PACKAGES, find_spark, quickened, remember_jars
 
 if TYPE_CHECKING:
     from dbt.adapters.spark.connections import SparkCredentials

@@ -12,12 +12,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbt_exactly_once.engine import Engine, ExactlyOnceError, literal
-from dbt_exactly_once.executions import patiently
-from dbt_exactly_once.lake_version import LAKE_VERSION, RECORD, VERSION_PROPERTY, lacking_columns
+from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, literal
+from dbt_exactly_once.adapter.lake_version import (
+    LAKE_VERSION,
+    RECORD,
+    VERSION_PROPERTY,
+    lacking_columns,
+)
+from dbt_exactly_once.services.executions import patiently
 
 if TYPE_CHECKING:
-    from dbt_exactly_once.transaction import Table
+    from dbt_exactly_once.run.transaction import Table
 
 # the snapshots of a migration have this before their id, as those of a run have the run's
 MIGRATION = "migrate-"

@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbt_exactly_once.engine import Engine, ExactlyOnceError
-from dbt_exactly_once.lake_version import RECORD
+from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError
+from dbt_exactly_once.adapter.lake_version import RECORD
 
 if TYPE_CHECKING:
-    from dbt_exactly_once.transaction import Table, Transactions
+    from dbt_exactly_once.run.transaction import Table, Transactions
 
 HISTORY = "document_history"
 BRANCH_PREFIX = "run_"

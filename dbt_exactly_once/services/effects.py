@@ -7,8 +7,8 @@ moved meanwhile, and where the branch is gone: who takes over from a run drops i
 
 from __future__ import annotations
 
-from dbt_exactly_once.engine import Engine, ExactlyOnceError, literal, one_line
-from dbt_exactly_once.executions import main_of, move_main
+from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, literal, one_line
+from dbt_exactly_once.services.executions import main_of, move_main
 
 BRANCH_PREFIX = "effect_"
 # of the snapshots of an effect, and of no others: what a hook writes to the table has it not

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dbt_exactly_once.engine import ExactlyOnceError
+from dbt_exactly_once.adapter.engine import ExactlyOnceError
 
 _TOKEN = re.compile(
     r"""(?P<quoted>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`)"""

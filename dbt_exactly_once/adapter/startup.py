@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from dbt_exactly_once.engine import ExactlyOnceError
+from dbt_exactly_once.adapter.engine import ExactlyOnceError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from dbt_exactly_once.session import Project
+    from dbt_exactly_once.adapter.session import Project
 
 # beside the packages that it depends on, and gone with them
 FOLDER = Path(sys.prefix) / "share" / "exactly-once"
@@ -136,8 +136,8 @@ def prepare(project: Project, profiles_dir: str | None, target: str | None) -> s
 
     The classes are those of a run in a lake of its own, which is thrown away.
     """
-    from dbt_exactly_once.lake import SQLITE
-    from dbt_exactly_once.session import read_credentials
+    from dbt_exactly_once.adapter.lake import SQLITE
+    from dbt_exactly_once.adapter.session import read_credentials
 
     credentials = read_credentials(project, profiles_dir, target)
     parameters = credentials.server_side_parameters
@@ -176,7 +176,7 @@ def prepare(project: Project, profiles_dir: str | None, target: str | None) -> s
 
 def _write_profile(place: Path, parameters: dict[str, Any]) -> None:
     """The target with its lake in another place."""
-    from dbt_exactly_once.lake import CATALOG_SETTING, SQLITE
+    from dbt_exactly_once.adapter.lake import CATALOG_SETTING, SQLITE
 
     moved = dict(parameters)
     for name, value in parameters.items():

@@ -23,9 +23,17 @@ import jinja2
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt_exactly_once.engine import ExactlyOnceError, literal
-from dbt_exactly_once.lake_version import check_columns
-from dbt_exactly_once.landed_tables import (
+from dbt_exactly_once.adapter.engine import ExactlyOnceError, literal
+from dbt_exactly_once.adapter.lake_version import check_columns
+from dbt_exactly_once.adapter.session import Project
+from dbt_exactly_once.landing.files import (
+    ARROW_TYPES,
+    Batch,
+    check_readable,
+    read_batches,
+    typed_column,
+)
+from dbt_exactly_once.landing.landed_tables import (
     CONSUMED_TAG,
     MOVED,
     REJECTED,
@@ -33,14 +41,6 @@ from dbt_exactly_once.landed_tables import (
     create_table_sql,
     read_landed_tables,
 )
-from dbt_exactly_once.landing_files import (
-    ARROW_TYPES,
-    Batch,
-    check_readable,
-    read_batches,
-    typed_column,
-)
-from dbt_exactly_once.session import Project
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,0 +1,1 @@
+"""The page of `exactly-once report`."""

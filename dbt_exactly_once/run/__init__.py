@@ -1,0 +1,1 @@
+"""A run as a transaction: its lock, its ledgers, recovery, publication, upkeep, migration."""

@@ -1,0 +1,1 @@
+"""What processes documents: worker, services that are models, executions, effects, errors."""
