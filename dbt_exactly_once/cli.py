@@ -436,16 +436,17 @@ def _migrate(options: argparse.Namespace) -> int:
         quiet_start,
         read_credentials,
     )
-    from dbt_exactly_once.run.transaction import Transactions
+    from dbt_exactly_once.run.operations import migrate
+    from dbt_exactly_once.run.state import State
 
     project = find_project(options.project_dir)
     credentials = read_credentials(project, options.profiles_dir, options.target)
     graph = parse_graph(project, options.profiles_dir, options.target)
     with quiet_start(project):
         spark = open_session(credentials)
-    transactions = Transactions(SparkEngine(spark))
+    state = State.of_graph(SparkEngine(spark), graph)
     run_timeout = float(project.variables["run_timeout"])
-    for line in transactions.migrate(graph, str(uuid4()), run_timeout):
+    for line in migrate(state, str(uuid4()), run_timeout):
         print(line)
     return 0
 

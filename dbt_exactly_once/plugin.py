@@ -28,7 +28,7 @@ from dbt_exactly_once.adapter.lake import ensure_place
 from dbt_exactly_once.adapter.session import open_session, share_compiled_code
 from dbt_exactly_once.adapter.shared_session import look_around
 from dbt_exactly_once.resolvers.hooks import load_hooks, register_hooks
-from dbt_exactly_once.run.transaction import Transactions
+from dbt_exactly_once.run.door import ExactlyOnce
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -133,5 +133,5 @@ class ExactlyOncePlugin(dbtPlugin):
         SparkConnectionManager.open = classmethod(_open_where_the_lake_is)
         SparkConnectionManager.exception_handler = _told_in_a_line
         GraphQueue.__init__ = _say_what_is_queued
-        SparkAdapter.exactly_once = property(Transactions.of_adapter)
+        SparkAdapter.exactly_once = property(ExactlyOnce.of_adapter)
         SparkAdapter._available_ = SparkAdapter._available_ | {"exactly_once"}

@@ -12,12 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dbt_exactly_once.adapter.engine import Engine, literal
-
-if TYPE_CHECKING:
-    from dbt_exactly_once.run.transaction import Table
+from dbt_exactly_once.adapter.tables import Table
 
 # what Iceberg's incremental read shows in full, or may leave out
 PLAIN_COMMITS = {"append", "replace", "delete"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError
+from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, one_line
 
 _TOKEN = re.compile(
     r"""(?P<quoted>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`)"""
@@ -22,7 +22,7 @@ _UNTYPED_NUMBER = re.compile(
 )
 
 
-def filter_sql(text: str, document: str = "document") -> str:
+def filter_sql(text: str) -> str:
     """The Spark SQL of a filter.
 
     `%a/b%` becomes the text of field b in object a of the document, `%a/b:type%` its value as that
@@ -37,7 +37,24 @@ def filter_sql(text: str, document: str = "document") -> str:
             f"the untyped field %{paths[0]}% is compared with a number: "
             f"give it a type, as in %{paths[0]}:double%"
         )
-    return _TOKEN.sub(lambda match: _read(match, document), text)
+    return _TOKEN.sub(_read, text)
+
+
+def expression_problem(engine: Engine, text: str, relation: str, is_filter: bool) -> str | None:
+    """Why Spark cannot use a filter or a key over a relation's columns; None where it can."""
+    try:
+        expression = filter_sql(text)
+        used = (
+            f"select 1 from {relation} where (\n{expression}\n) and false"
+            if is_filter
+            # a key is a value of one row: no aggregate, no window
+            else f"select 1 from {relation} where cast((\n{expression}\n) as string) is null "
+            "and false"
+        )
+        engine.rows(used)
+    except Exception as error:
+        return one_line(error)
+    return None
 
 
 def _shape(match: re.Match[str]) -> str:
@@ -46,9 +63,9 @@ def _shape(match: re.Match[str]) -> str:
     return "typed_field" if match["type"] else _FIELD
 
 
-def _read(match: re.Match[str], document: str) -> str:
+def _read(match: re.Match[str]) -> str:
     if match["quoted"]:
         return match["quoted"]
     path = "$" + "".join(f"[\\'{part}\\']" for part in match["path"].split("/"))
-    value = f"get_json_object({document}, '{path}')"
+    value = f"get_json_object(document, '{path}')"
     return f"try_cast({value} as {match['type']})" if match["type"] else value

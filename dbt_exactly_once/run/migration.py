@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, literal
 from dbt_exactly_once.adapter.lake_version import (
@@ -19,10 +19,8 @@ from dbt_exactly_once.adapter.lake_version import (
     VERSION_PROPERTY,
     lacking_columns,
 )
+from dbt_exactly_once.adapter.tables import Table
 from dbt_exactly_once.services.executions import patiently
-
-if TYPE_CHECKING:
-    from dbt_exactly_once.run.transaction import Table
 
 # the snapshots of a migration have this before their id, as those of a run have the run's
 MIGRATION = "migrate-"

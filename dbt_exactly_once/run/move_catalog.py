@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from dbt_exactly_once.adapter.engine import ExactlyOnceError, SparkEngine
+from dbt_exactly_once.adapter.lake_version import RECORD
 from dbt_exactly_once.adapter.session import (
     Project,
     open_session,
@@ -22,7 +23,9 @@ from dbt_exactly_once.adapter.session import (
 from dbt_exactly_once.adapter.shared_session import LOCK
 from dbt_exactly_once.adapter.startup import PACKAGES
 from dbt_exactly_once.landing.landed_tables import MOVED
-from dbt_exactly_once.run.transaction import GRAVE, RECORD, Transactions
+from dbt_exactly_once.run.lock import GRAVE
+from dbt_exactly_once.run.operations import move
+from dbt_exactly_once.run.state import State
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,14 +66,14 @@ def move_catalog(
     with quiet_start(project):
         spark = open_session(old)
 
-    def move() -> list[str]:
+    def move_all() -> list[str]:
         return sorted(
             move_tables(_open(spark, name, settings), _open(spark, name, new_settings), spark)
         )
 
-    transactions = Transactions(SparkEngine(spark))
+    state = State.of_graph(SparkEngine(spark), graph)
     run_timeout = float(project.variables["run_timeout"])
-    return transactions.move(graph, f"move-{uuid4()}", run_timeout, move)
+    return move(state, f"move-{uuid4()}", run_timeout, move_all)
 
 
 def catalog_settings(parameters: Mapping[str, str]) -> tuple[str, dict[str, str]]:

@@ -13,13 +13,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError
 from dbt_exactly_once.adapter.lake_version import RECORD
-
-if TYPE_CHECKING:
-    from dbt_exactly_once.run.transaction import Table, Transactions
+from dbt_exactly_once.run.lock import RunLock
+from dbt_exactly_once.run.tables import Tables
 
 HISTORY = "document_history"
 BRANCH_PREFIX = "run_"
@@ -45,21 +44,19 @@ class Publication:
 class Publications:
     """The rows of published_runs, and the ledgers as these say."""
 
-    def __init__(self, transactions: Transactions, engine: Engine) -> None:
-        self._transactions = transactions
+    def __init__(self, engine: Engine, tables: Tables, lock: RunLock) -> None:
         self._engine = engine
-
-    @property
-    def _ledgers(self) -> Mapping[str, Table]:
-        return self._transactions.ledgers
+        self._tables = tables
+        self._ledgers = tables.ledgers
+        self._lock = lock
 
     def refs(self) -> dict[str, dict[str, str]]:
         """Branches and tags of each ledger."""
-        return self._transactions.refs(self._ledgers)
+        return self._tables.refs(self._ledgers)
 
     def last(self) -> dict[str, Any] | None:
         """The last row of published_runs, None where nothing is published yet."""
-        record = self._ledgers[RECORD].relation
+        record = self._tables.record.relation
         # Iceberg knows the greatest number from its statistics, and by it the one file to read
         number = self._engine.rows(f"select max(publication_number) from {record}")[0][0]
         if number is None:
@@ -84,6 +81,27 @@ class Publications:
             "ledger_publishes": json.loads(publishes or "{}"),
         }
 
+    def as_published(
+        self, but: str | None = None
+    ) -> tuple[dict[str, Any] | None, dict[str, str | None]]:
+        """The last row of published_runs, and main of each ledger, which is as that row says.
+
+        What was published is finished first. but: the ledger that may be missing or changed.
+        """
+        last = self.last()
+        mains = self._finish(last, but)
+        self._check(last, mains, but)
+        return last, mains
+
+    def snapshots(self, publication: Publication, with_record: bool = False) -> dict[str, str]:
+        """What each ledger publishes: the branch, or main where nothing was written to it."""
+        refs = self.refs()
+        return {
+            name: refs[name].get(publication.branch, publication.starts[name])
+            for name in self._ledgers
+            if with_record or name != RECORD
+        }
+
     # ---------------------------------------------------------------- publish
 
     def publish(self, publication: Publication) -> None:
@@ -94,7 +112,7 @@ class Publications:
         refs = self.refs()
         mains = mains_of(refs)
         moved = [name for name, start in publication.starts.items() if mains[name] != start]
-        if moved or not self._transactions.holds_lock(publication.lock_id):
+        if moved or self._lock.holder() != publication.lock_id:
             raise ExactlyOnceError(
                 f"exactly_once: run {publication.run_id} lost its "
                 f"{'ground in ' + ', '.join(moved) if moved else 'lock'} to another run and "
@@ -111,7 +129,7 @@ class Publications:
 
     # ---------------------------------------------------------------- recover
 
-    def finish(self, last: dict[str, Any] | None, but: str | None = None) -> dict[str, str | None]:
+    def _finish(self, last: dict[str, Any] | None, but: str | None = None) -> dict[str, str | None]:
         """Finish a publication that was cut short and drop the branches of dead runs.
 
         Moves the ledgers that are left behind, from the row alone. Returns where main of each
@@ -129,7 +147,7 @@ class Publications:
             ):
                 self._engine.rows(
                     f"call {self._engine.catalog()}.system.set_current_snapshot("
-                    f"'{self._transactions.full_name(self._ledgers[name])}', {published})"
+                    f"'{self._tables.full_name(self._ledgers[name])}', {published})"
                 )
                 mains[name] = published
         for name in self._record_first():
@@ -138,7 +156,7 @@ class Publications:
                     self._engine.drop_branch(self._ledgers[name].relation, branch)
         return mains
 
-    def check(
+    def _check(
         self,
         last: dict[str, Any] | None,
         mains: Mapping[str, str | None],

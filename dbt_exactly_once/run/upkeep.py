@@ -1,60 +1,54 @@
 """What changes the ledgers outside of a run: always under the lock, and published as a run is.
 
-Rows are removed or made anew on a branch, with a row of their own in published_runs. Compaction
-changes no row: it works on main, and its row in published_runs names where that is then.
+Rows are removed or made anew on a branch, with a row of their own in published_runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from datetime import datetime, timezone
+from typing import Any
 
-from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, literal
-from dbt_exactly_once.landing.landed_rows import LandedRows
-from dbt_exactly_once.run.publication import HISTORY, RECORD, Publication, Publications, mains_of
-
-if TYPE_CHECKING:
-    from dbt_exactly_once.run.transaction import Table, Transactions
+from dbt_exactly_once.adapter.engine import Engine, literal
+from dbt_exactly_once.run.publication import HISTORY, RECORD, Publication, mains_of
+from dbt_exactly_once.run.state import State
 
 # of a table, before a partition border
 REMOVAL = "delete from {} where expires_at < timestamp '{}'"
-# what later runs and rebuild_history ask of old journal entries: requests and ids that were used,
-# how documents ended that did not complete, and what services said before a decision
-KEPT = {
-    "journal_entries": (
-        " and event not in ('RESUBMITTED', 'REFUSED', 'LOST', 'INTERRUPTED', 'EARLY')"
-    ),
-}
 
 
 class Upkeep:
-    """The work of `maintain`, `rebuild_history` and the removal of expired history."""
+    """Changes of the ledgers by a command that holds the lock."""
 
-    def __init__(
-        self,
-        transactions: Transactions,
-        publications: Publications,
-        engine: Engine,
-        lock_id: str,
-        last: dict[str, Any],
-    ) -> None:
+    def __init__(self, state: State, lock_id: str, last: dict[str, Any]) -> None:
         """lock_id: the command that holds the lock; last: the last row of published_runs."""
-        self._transactions = transactions
-        self._publications = publications
-        self._engine = engine
+        self._tables = state.tables
+        self._publications = state.publications
+        self._engine = state.engine
         self._lock_id = lock_id
         self._last = last
         self._started = datetime.now(timezone.utc)
+
+    @classmethod
+    def of_last(cls, state: State, lock_id: str, but: str | None = None) -> Upkeep | None:
+        """Upkeep behind the last publication, None where there is none; it begins as a run does,
+        see Publications.as_published."""
+        last, _ = state.publications.as_published(but)
+        return cls(state, lock_id, last) if last else None
 
     @property
     def consumed(self) -> Mapping[str, str]:
         """The snapshots of the landed tables that the last published run has consumed."""
         return self._last["landed_snapshots"]
 
+    @property
+    def event_time(self) -> str | None:
+        """The event time of the last published run."""
+        return self._last["event_time"]
+
     # ---------------------------------------------------------------- publish
 
-    def _publish(
+    def publish(
         self,
         kind: str,
         changes: Mapping[str, str],
@@ -65,13 +59,13 @@ class Upkeep:
         changes: SQL for each ledger, with {} in place of the table; before: where main of each
         ledger was, where the change has been made there already.
         """
-        mains = self._mains()
+        mains = self.mains()
         publication = Publication(
             run_id=f"{self._lock_id}-{kind}", lock_id=self._lock_id, starts=mains
         )
         branch = publication.branch
         for name, statement in changes.items():
-            relation = self._transactions.ledger(name).relation
+            relation = self._tables.ledgers[name].relation
             self._engine.rows(f"alter table {relation} create branch {branch}")
             self._engine.rows(statement.replace("{}", f"{relation}.branch_{branch}"))
         refs = self._publications.refs()
@@ -93,14 +87,14 @@ class Upkeep:
             "run_id": literal(publication.run_id),
             "kind": literal(kind),
             "publication_number": str(number),
-            "started_at": f"timestamp '{_text(self._started)}'",
+            "started_at": f"timestamp '{utc_text(self._started)}'",
             "published_at": "current_timestamp()",
             **dict.fromkeys(("taken", "decided", "waiting", "unrouted", "rejected"), "0"),
             "decided_by_trigger": "filter(decided_by_trigger, one -> false)",
             "ledger_starts": _map(starts),
             "ledger_publishes": _map(publishes),
         }
-        record = self._transactions.ledger(RECORD)
+        record = self._tables.record
         names = [name for name, _, _ in record.columns]
         self._engine.rows(f"alter table {record.relation} create branch {publication.branch}")
         self._engine.rows(
@@ -116,7 +110,8 @@ class Upkeep:
             "ledger_publishes": dict(publishes),
         }
 
-    def _mains(self) -> dict[str, str]:
+    def mains(self) -> dict[str, str]:
+        """Where main of each ledger is."""
         return {name: str(main) for name, main in mains_of(self._publications.refs()).items()}
 
     # ---------------------------------------------------------------- history
@@ -127,10 +122,10 @@ class Upkeep:
         A run does so itself: there is something left where it was added behind a run.
         """
         bound = self._last["history_removed_before"]
-        history = self._transactions.ledger(HISTORY).relation
+        history = self._tables.ledgers[HISTORY].relation
         removed = count_expired(self._engine, history, bound)
         if removed:
-            self._publish("removal", {HISTORY: REMOVAL.format("{}", bound)})
+            self.publish("removal", {HISTORY: REMOVAL.format("{}", bound)})
         return f"{removed} history entries removed that expired before {bound}"
 
     def rebuild_history(self, entries: str) -> str:
@@ -139,14 +134,14 @@ class Upkeep:
         Entries that expired before the bound up to which the last run had history removed are left
         out.
         """
-        history = self._transactions.ledger(HISTORY)
+        history = self._tables.ledgers[HISTORY]
         columns = ", ".join(name for name, _, _ in history.columns)
         bound = self._last["history_removed_before"]
         rebuilt = (
             f"insert overwrite {{}} select {columns} from ({entries}) "
             f"where expires_at >= timestamp '{bound}'"
         )
-        self._publish("rebuilding", {HISTORY: rebuilt})
+        self.publish("rebuilding", {HISTORY: rebuilt})
         kept, documents, since = self._engine.rows(
             "select count(*), count(distinct trigger_name, delivery_id), "
             f"cast(min(started_at) as string) from {history.relation}"
@@ -157,149 +152,9 @@ class Upkeep:
             f"those that expired before {bound} stay removed"
         )
 
-    # ---------------------------------------------------------------- maintain
 
-    def maintain(self, variables: Mapping[str, Any]) -> list[str]:
-        """Compact, forget old snapshots, delete files that nothing names; returns what it freed.
-
-        variables: keep_snapshots_hours, and keep_statuses_days, keep_journal_days and
-        keep_landed_days, None to keep all.
-        """
-        self._check_retention(variables)
-        said = self._forget_old_rows(variables)
-        before = self._mains()
-        for name, table in self._transactions.ledgers.items():
-            said += self._compact(name, table)
-        # the snapshots between the published ones and these are forgotten below
-        if any(main != before[name] for name, main in self._mains().items() if name != RECORD):
-            self._publish("compaction", {}, before)
-        now = datetime.now(timezone.utc)
-        kept = timedelta(hours=float(variables["keep_snapshots_hours"]))
-        older_than = now - kept
-        # Iceberg refuses less than a day, since a file may be of a write that goes on
-        orphans_before = now - max(kept, timedelta(days=1, minutes=1))
-        for table in self._transactions.ledgers.values():
-            said += self._expire(table, older_than, orphans_before)
-        for name, table in self._transactions.landed.items():
-            consumed = self._committed_at(table, self.consumed.get(name))
-            said += self._expire(table, min(older_than, consumed or older_than), orphans_before)
-        for table in self._transactions.scratch():
-            said += self._expire(table, now, orphans_before)
-        return said or ["nothing to compact, to forget or to delete"]
-
-    def _check_retention(self, variables: Mapping[str, Any]) -> None:
-        for name, value in variables.items():
-            if value is not None and not (isinstance(value, (int, float)) and value >= 0):
-                raise ExactlyOnceError(
-                    f"exactly_once: variable {name} is {value!r}: use a number, 0 or more, or null"
-                )
-
-    def _forget_old_rows(self, variables: Mapping[str, Any]) -> list[str]:
-        """Whole days of statuses, journal entries and landed rows that nothing needs any more."""
-        event_time = self._last["event_time"]
-        if event_time is None:
-            return []
-        said = []
-        statements = {}
-        for name, column, days in (
-            ("document_status", "received_at", variables["keep_statuses_days"]),
-            ("journal_entries", "happened_at", variables["keep_journal_days"]),
-            ("deliveries", "received_at", variables["keep_landed_days"]),
-            ("trigger_executions", "recorded_at", variables["keep_landed_days"]),
-        ):
-            if days is None:
-                continue
-            table = self._transactions.ledgers.get(name) or self._transactions.landed[name]
-            bound = self._engine.rows(
-                f"select cast(date_trunc('day', least(timestamp '{event_time}' - make_dt_interval("
-                f"{int(days)}), coalesce(min(received_at), timestamp '{event_time}'))) as string) "
-                f"from (select landed_received_at as received_at from {self._undecided()})"
-            )[0][0]
-            condition = f"{column} < timestamp '{bound}'{KEPT.get(name, '')}"
-            forgotten = int(
-                self._engine.rows(f"select count(*) from {table.relation} where {condition}")[0][0]
-            )
-            if not forgotten:
-                continue
-            if name in self._transactions.landed and self._is_unread(table, condition):
-                said.append(f"{name}: rows from before {bound} stay until a run has consumed them")
-                continue
-            statements[name] = f"delete from {{}} where {condition}"
-            said.append(f"{name}: {forgotten} rows from before {bound} forgotten")
-        changes = {n: sql for n, sql in statements.items() if n in self._transactions.ledgers}
-        if changes:
-            self._publish("retention", changes)
-        for name, statement in statements.items():
-            if name not in changes:
-                relation = self._transactions.landed[name].relation
-                self._engine.rows(statement.replace("{}", relation))
-        return said
-
-    def _is_unread(self, table: Table, condition: str) -> bool:
-        """Whether no run has consumed some of the rows of a condition yet."""
-        main = self._engine.refs([table.relation])[table.relation].get("main")
-        rows = LandedRows.of(self._engine, table, self.consumed.get(table.name), main, {})
-        return rows.way == "TOLD" or bool(
-            self._engine.rows(f"select 1 from {rows.unconsumed()} where {condition} limit 1")
-        )
-
-    def _undecided(self) -> str:
-        """What waits or is open still needs its landed row and its status, where it has a row."""
-        ledger = self._transactions.ledger
-        return (
-            f"(select landed_received_at from {ledger('waiting_deliveries').relation} "
-            "where reason != 'LANDED_ROW_GONE' union all "
-            f"select landed_received_at from {ledger('open_documents').relation})"
-        )
-
-    def _compact(self, name: str, table: Table) -> list[str]:
-        """Make few files of many; of history sorted, so that a lookup finds its key in few."""
-        order = "strategy => 'sort', sort_order => 'key_hash', " if name == HISTORY else ""
-        files, made = self._engine.rows(
-            f"call {self._engine.catalog()}.system.rewrite_data_files("
-            f"table => '{self._transactions.full_name(table)}', {order}"
-            "options => map('min-input-files', '2', 'delete-file-threshold', '1'))"
-        )[0][:2]
-        self._engine.rows(
-            f"call {self._engine.catalog()}.system.rewrite_manifests("
-            f"'{self._transactions.full_name(table)}')"
-        )
-        return [f"{name}: {made} files made of {files}"] if files else []
-
-    def _committed_at(self, table: Table, snapshot: str | None) -> datetime | None:
-        """When a consumed snapshot was committed: what has landed since is read along the way of
-        main from there, also by views, so none of it may expire."""
-        found = self._engine.rows(
-            f"select cast(unix_micros(committed_at) as string) from {table.relation}.snapshots "
-            f"where snapshot_id = {snapshot or 0}"
-        )
-        return datetime.fromtimestamp(int(found[0][0]) / 1e6, timezone.utc) if found else None
-
-    def _expire(self, table: Table, older_than: datetime, orphans_before: datetime) -> list[str]:
-        """Forget snapshots that no tag names, and delete files that no snapshot names."""
-        if "main" not in self._engine.refs([table.relation])[table.relation]:
-            return []
-        name = self._transactions.full_name(table)
-        expired = self._engine.rows(
-            f"call {self._engine.catalog()}.system.expire_snapshots(table => '{name}', "
-            f"older_than => timestamp '{_text(older_than)}', retain_last => 1)"
-        )[0]
-        deleted = sum(int(count or 0) for count in expired)
-        orphans = len(
-            self._engine.rows(
-                f"call {self._engine.catalog()}.system.remove_orphan_files("
-                f"table => '{name}', older_than => timestamp '{_text(orphans_before)}')"
-            )
-        )
-        said = []
-        if deleted:
-            said.append(f"{table.name}: {deleted} files of old snapshots deleted")
-        if orphans:
-            said.append(f"{table.name}: {orphans} files of killed runs deleted")
-        return said
-
-
-def _text(time: datetime) -> str:
+def utc_text(time: datetime) -> str:
+    """A time as SQL reads it in this project's sessions."""
     return time.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f")
 
 

@@ -11,7 +11,7 @@ import pytest
 from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.run.transaction import Transactions
+from dbt_exactly_once.run.door import ExactlyOnce
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=timezone.utc)
 # a resolver that is down suspends the trigger, where the setting is read as it is meant
@@ -156,18 +156,18 @@ def test_seeds_that_are_loaded_while_a_run_is_at_work_are_refused(
     """18.19: a run whose seeds another command has loaded meanwhile publishes nothing."""
     published = "select max(run_number) from {schema}.published_runs"
     before = runs.rows(published)
-    original = Transactions.check_seeds_stayed
+    original = ExactlyOnce.check_seeds_stayed
 
-    def load_before(transactions: Transactions) -> None:
-        monkeypatch.setattr(Transactions, "check_seeds_stayed", original)
+    def load_before(exactly_once: ExactlyOnce) -> None:
+        monkeypatch.setattr(ExactlyOnce, "check_seeds_stayed", original)
         # as `dbt seed` in another process leaves it
         runs.spark.sql(
             f"insert overwrite {runs.schema}.trigger_conditions "
             f"select * from {runs.schema}.trigger_conditions"
         )
-        original(transactions)
+        original(exactly_once)
 
-    monkeypatch.setattr(Transactions, "check_seeds_stayed", load_before)
+    monkeypatch.setattr(ExactlyOnce, "check_seeds_stayed", load_before)
     runs.land("deliveries", [delivery("later", "ships", 4)])
     (told,) = failures(runs.dbt("run", "--select", "tag:transaction", clock=at(5)))[:1]
     assert f"{runs.schema}.trigger_conditions was loaded by `dbt seed` while this run" in told

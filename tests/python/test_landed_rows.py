@@ -14,7 +14,7 @@ from test_upkeep import at, delivery, execution, two_triggers
 
 from dbt_exactly_once.adapter.session import find_project
 from dbt_exactly_once.landing.land import land
-from dbt_exactly_once.run.transaction import Transactions
+from dbt_exactly_once.run import end
 
 DAY = 1440
 RECORDED = (
@@ -115,8 +115,7 @@ def test_what_was_consumed_is_tagged_and_event_time_follows_the_rows(
 
     runs.land("deliveries", [delivery("b", 2)])
     with monkeypatch.context() as patch:
-        keep = _killed_after(runs, Transactions._keep_consumed)
-        patch.setattr(Transactions, "_keep_consumed", keep)
+        patch.setattr(end, "keep_consumed", _killed)
         assert not runs.dbt("run", "--select", "tag:transaction", clock=at(3)).success
     assert tag_of(runs) == [(f"exactly_once_consumed_{runs.schema}", first)]
     assert runs.rows("select count(*) from {schema}.published_runs") == [(2,)]
@@ -147,13 +146,8 @@ def test_what_was_consumed_is_tagged_and_event_time_follows_the_rows(
     ]
 
 
-def _killed_after(runs: DbtRuns, original: Any) -> Any:
-    def keep(self: Transactions, *arguments: Any) -> None:
-        if runs.rows("select count(*) from {schema}.published_runs") == [(2,)]:
-            raise RuntimeError("killed")
-        original(self, *arguments)
-
-    return keep
+def _killed(*_: Any) -> None:
+    raise RuntimeError("killed")
 
 
 THEN = -3 * DAY

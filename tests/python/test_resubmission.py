@@ -11,7 +11,7 @@ import pytest
 from dbt_runs import DbtRuns
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.run.transaction import Transactions
+from dbt_exactly_once.run.door import ExactlyOnce
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=timezone.utc)
 
@@ -114,7 +114,7 @@ def test_a_rejected_landing_is_taken_again_once(
     )
     # a run that dies after it has landed them lands nothing twice
     with monkeypatch.context() as patch:
-        patch.setattr(Transactions, "publish", _killed)
+        patch.setattr(ExactlyOnce, "publish", _killed)
         assert not runs.dbt("run", "--select", "tag:transaction", clock=NOW).success
     runs.decide(clock=NOW)
     conflicting, unnamed = rejected["CONFLICTING"], rejected["MISSING_DELIVERY_ID"]

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from dbt_exactly_once.adapter.engine import ExactlyOnceError, SessionEngine, SparkEngine, SqlEngine
 from dbt_exactly_once.adapter.shared_session import LOCK
-from dbt_exactly_once.run.transaction import Transactions
+from dbt_exactly_once.run.door import ExactlyOnce
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=timezone.utc)
 HISTORY = (
@@ -385,31 +385,31 @@ def test_a_rebuild_that_fails_anywhere_leaves_the_refusal_or_the_whole_history(
     """
     before = told.rows(HISTORY)
     asked: list[tuple[Any, ...]] = []
-    rebuild = Transactions.rebuild_history
+    rebuild = ExactlyOnce.rebuild_history
 
-    def listen(transactions: Transactions, *arguments: Any) -> str:
+    def listen(exactly_once: ExactlyOnce, *arguments: Any) -> str:
         asked.append(arguments)
-        return rebuild(transactions, *arguments)
+        return rebuild(exactly_once, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Transactions, "rebuild_history", listen)
+        patch.setattr(ExactlyOnce, "rebuild_history", listen)
         told.run("run-operation", operation="rebuild_history")
     ((graph, _, run_timeout, entries),) = asked
-    transactions = Transactions(SparkEngine(told.spark))
+    exactly_once = ExactlyOnce(SparkEngine(told.spark))
     refused = whole = 0
     for number in range(1, 20):
         lose(told, "emptied")
         with monkeypatch.context() as patch:
             failing = Failing(patch, lambda _: len(failing.changes) == number, SparkEngine)  # noqa: B023
             try:
-                transactions.rebuild_history(graph, f"rebuild-{number}", run_timeout, entries)
+                exactly_once.rebuild_history(graph, f"rebuild-{number}", run_timeout, entries)
             except RuntimeError as error:
                 assert "SQLITE_BUSY" in str(error)  # noqa: PT017
             else:
                 break
         try:
             # begins as a run does, and changes nothing
-            transactions.remove_expired_history(graph, f"next-{number}", run_timeout)
+            exactly_once.remove_expired_history(graph, f"next-{number}", run_timeout)
         except ExactlyOnceError as error:
             assert "document_history is not as run" in str(error)  # noqa: PT017
             assert "`dbt run-operation rebuild_history`" in str(error)  # noqa: PT017
@@ -440,14 +440,14 @@ def test_a_ledger_that_a_later_version_adds_is_made_and_a_lost_one_is_refused(
     ((kept,),) = told.rows(
         "select max_by(file, timestamp) from {schema}.document_status.metadata_log_entries"
     )
-    transactions = Transactions(SparkEngine(told.spark))
-    transactions.remove_expired_history(graph, "later-1", 60)
+    exactly_once = ExactlyOnce(SparkEngine(told.spark))
+    exactly_once.remove_expired_history(graph, "later-1", 60)
     assert told.rows("select count(*) from {schema}.later_ledger") == [(0,)]
 
     told.spark.sql(f"drop table {told.schema}.later_ledger")
     told.spark.sql(f"drop table {table}")
     try:
         with pytest.raises(ExactlyOnceError, match="ledger document_status is missing"):
-            transactions.remove_expired_history(graph, "later-2", 60)
+            exactly_once.remove_expired_history(graph, "later-2", 60)
     finally:
         told.spark.sql(f"call lake.system.register_table('{table}', '{kept}')")

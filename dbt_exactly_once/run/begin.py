@@ -1,0 +1,140 @@
+"""The begin of a run: refuse half a run, take the lock, finish what a dead run has left, freeze."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from dbt.flags import get_flags
+
+from dbt_exactly_once.adapter.engine import ExactlyOnceError
+from dbt_exactly_once.adapter.lake_version import RECORD
+from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING, LOCK_SCHEMA_SETTING
+from dbt_exactly_once.run.behind_publication import settle_services
+from dbt_exactly_once.run.consumption import (
+    follow_event_time,
+    keep_consumed,
+    land_resubmitted,
+)
+from dbt_exactly_once.run.current_run import Run
+from dbt_exactly_once.run.early_readers import early_readers
+from dbt_exactly_once.run.ensure_tables import ensure_tables
+from dbt_exactly_once.run.publication import mains_of
+from dbt_exactly_once.run.state import State
+
+RUN_ID_PROPERTY = "spark.sql.iceberg.snapshot-property.run-id"
+
+
+def begin(
+    state: State,
+    graph: Mapping[str, Any],
+    selected: Sequence[str],
+    run_id: str,
+    clock: datetime,
+    variables: Mapping[str, Any],
+) -> Run | None:
+    """Take the lock, finish what a dead run has left, freeze what this run reads.
+
+    Returns None where the command runs no model of the transaction. Raises ExactlyOnceError where
+    only a part of the transaction was selected, where another run is at work, and where the
+    ledgers do not fit together.
+    """
+    if not state.tables.transaction & set(selected):
+        return None
+    _refuse_part_of_a_run(state, selected)
+    _refuse_early_readers(state, graph, selected)
+    if get_flags().FULL_REFRESH:
+        raise ExactlyOnceError(
+            "exactly_once: --full-refresh would make the ledgers anew and process every "
+            "document again: leave it out, or start over with `dbt run-operation reset_state "
+            "--args '{really: true}'` (`dbt seed --full-refresh` is harmless)"
+        )
+    state.engine.rows(f"create namespace if not exists {state.tables.schema}")
+    state.lock.take(run_id, float(variables["run_timeout"]))
+    try:
+        prepare_session(state, run_id)
+        ensure_tables(state)
+        publishes = bool(variables.get("publish", True))
+        # what it records is consumed by this run
+        said = settle_services(state, run_id, graph) if publishes else []
+        run = _freeze(state, run_id, clock)
+        run.said += said
+        follow_event_time(state, run)
+        run.publishes = publishes
+        if variables.get("preview_all_landed"):
+            _start_from_nothing(state, run)
+        elif publishes and run.has_landed("resubmissions"):
+            land_resubmitted(state, run)
+        state.engine.set(BRANCH_SETTING, run.branch)
+    except BaseException:
+        state.lock.release(run_id)
+        raise
+    return run
+
+
+def prepare_session(state: State, run_id: str) -> None:
+    """Make the session this run's; under the lock, since others may share it."""
+    state.engine.set(LOCK_SCHEMA_SETTING, state.tables.schema)
+    state.engine.set(RUN_ID_PROPERTY, run_id)
+    state.engine.reset(BRANCH_SETTING)
+
+
+def _refuse_part_of_a_run(state: State, selected: Sequence[str]) -> None:
+    missing = sorted(name.rsplit(".", 1)[-1] for name in state.tables.transaction - set(selected))
+    if missing:
+        raise ExactlyOnceError(
+            "exactly_once: this command would run a part of the transaction only (without "
+            f"{', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}) and publish half "
+            "a run: use `dbt build`, `dbt run` or `dbt build --selector hot_path`"
+        )
+
+
+def _refuse_early_readers(state: State, graph: Mapping[str, Any], selected: Sequence[str]) -> None:
+    """Refuse models that would keep what the run may never publish."""
+    nodes = graph["nodes"]
+    written = {
+        name: node["name"]
+        for name, node in nodes.items()
+        if name in state.tables.transaction and node["config"]["materialized"] != "view"
+    }
+    record = next(name for name, model in written.items() if model == RECORD)
+    found = early_readers(nodes, written.keys() - {record}, record, selected)
+    if found:
+        raise ExactlyOnceError(
+            f"exactly_once: {', '.join(found)} would keep rows of ledgers before they are "
+            "published, and of runs that fail: let it stand behind publication with the line "
+            "`-- depends_on: {{ ref('published_runs') }}`, read a public view "
+            "(document_statuses), or make it a view"
+        )
+
+
+def _freeze(state: State, run_id: str, clock: datetime) -> Run:
+    last, starts = state.publications.as_published()
+    consumed = dict(last["landed_snapshots"]) if last else {}
+    refs = state.tables.refs(state.tables.landed)
+    keep_consumed(state, consumed, refs)
+    return Run(
+        run_id=run_id,
+        lock_id=run_id,
+        clock=clock.replace(tzinfo=None),
+        number=(last["run_number"] if last else 0) + 1,
+        publication_number=(last["publication_number"] if last else 0) + 1,
+        schema=state.tables.schema,
+        starts={name: str(snapshot) for name, snapshot in starts.items()},
+        consumed={name: consumed.get(name) for name in state.tables.landed},
+        landed=mains_of(refs),
+        greatest_received_at=last["greatest_received_at"] if last else None,
+    )
+
+
+def _start_from_nothing(state: State, run: Run) -> None:
+    """Let a preview decide all that has landed, on a branch on which the ledgers are empty."""
+    for table in state.tables.ledgers.values():
+        state.engine.rows(f"alter table {table.relation} create branch {run.branch}")
+        state.engine.rows(f"delete from {table.relation}.branch_{run.branch} where true")
+    run.starts = state.publications.snapshots(run, with_record=True)
+    run.consumed = dict.fromkeys(run.consumed)
+    run.number = 1
+    run.publication_number = 1
+    run.greatest_received_at = None

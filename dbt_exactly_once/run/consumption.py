@@ -1,0 +1,93 @@
+"""What a run consumes of the landed tables: up to a snapshot, which a tag keeps from expiring."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dbt_exactly_once.landing.landed_again import land_again
+from dbt_exactly_once.landing.landed_rows import LandedRows
+from dbt_exactly_once.landing.landed_tables import CONSUMED_TAG
+from dbt_exactly_once.run.current_run import Run
+from dbt_exactly_once.run.publication import mains_of
+from dbt_exactly_once.run.state import State
+from dbt_exactly_once.services.executions import patiently
+
+
+def landed_rows(state: State, run: Run, name: str) -> LandedRows:
+    """How this run reads a landed table; asked of Iceberg once for what it has frozen."""
+    consumed, landed = run.consumed[name], run.landed[name]
+    rows = run.landed_rows.get(name)
+    if rows is None or (rows.consumed, rows.landed) != (consumed, landed):
+        ledgers = {
+            ledger: f"{table.relation} version as of {run.starts[ledger]}"
+            for ledger, table in state.tables.ledgers.items()
+        }
+        rows = LandedRows.of(state.engine, state.tables.landed[name], consumed, landed, ledgers)
+        run.landed_rows[name] = rows
+        run.said += rows.says()
+    return rows
+
+
+def keep_consumed(
+    state: State, consumed: Mapping[str, str | None], refs: Mapping[str, Mapping[str, str]]
+) -> None:
+    """Keep the consumed snapshot of each landed table from expiring, by a tag.
+
+    Each schema of ledgers has a tag of its own, since several may consume one landed table. Called
+    by the run that has consumed them, and by the next command where that was killed. refs: branches
+    and tags of the landed tables, as they are.
+    """
+    tag = tag_of(state)
+    for name, snapshot in consumed.items():
+        if name not in refs or snapshot is None or refs[name].get(tag) == snapshot:
+            continue
+        relation = state.tables.landed[name].relation
+        if state.engine.has_snapshot(relation, snapshot):
+            # workers make branches on a landed table at any time
+            patiently(
+                state.engine.rows,
+                f"alter table {relation} create or replace tag `{tag}` as of version {snapshot}",
+            )
+
+
+def tag_of(state: State) -> str:
+    """The tag of what these ledgers have consumed."""
+    return CONSUMED_TAG + state.tables.schema
+
+
+def follow_event_time(state: State, run: Run) -> None:
+    """Set event time back where the row that it rests on was removed from the landed table.
+
+    Upkeep forgets the oldest rows only, so it never removes that one.
+    """
+    rows = landed_rows(state, run, "deliveries")
+    if run.greatest_received_at is None or not rows.may_miss_consumed:
+        return
+    known = f"timestamp '{run.greatest_received_at}'"
+    found = state.engine.rows(
+        f"select cast(max(received_at) as string), max(received_at) < {known} "
+        f"from {rows.until_landed()} where received_at <= {known}"
+    )[0]
+    if found[1]:
+        run.said.append(
+            f"event time follows the landed rows: from {run.greatest_received_at} to {found[0]}"
+        )
+        run.greatest_received_at = found[0]
+
+
+def land_resubmitted(state: State, run: Run) -> None:
+    """Land rejected rows that somebody wants taken again, so that this run takes them."""
+    ledgers, landed = state.tables.ledgers, state.tables.landed
+    columns = "rejection_id, reason, raw_text"
+    run.landed_again = land_again(
+        state.engine,
+        landed_rows(state, run, "resubmissions").unconsumed(),
+        f"(select {columns} from {ledgers['rejected_deliveries'].relation} "
+        f"where table_name = 'deliveries' union select {columns} from "
+        f"{landed['rejected_landings'].relation} where table_name = 'deliveries')",
+        ledgers["journal_entries"].relation,
+        landed["deliveries"].relation,
+        {name: kind for name, kind, _ in landed["deliveries"].columns},
+    )
+    if any(became.delivery_id for became in run.landed_again):
+        run.landed["deliveries"] = mains_of(state.tables.refs(landed))["deliveries"]

@@ -1,0 +1,82 @@
+"""A run: what it has frozen at its start, and what it has found out since."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from dbt_exactly_once.landing.landed_again import LandedAgain
+from dbt_exactly_once.landing.landed_rows import LandedRows
+from dbt_exactly_once.run.publication import Publication
+
+
+@dataclass(kw_only=True)
+class Run(Publication):
+    """What a run has frozen at its start."""
+
+    clock: datetime
+    number: int
+    publication_number: int
+    schema: str
+    consumed: dict[str, str | None]
+    landed: dict[str, str | None]
+    greatest_received_at: str | None
+    removal_bound: str | None = None
+    # what its queue was found to hold: whether any key comes more than once, and the greatest
+    # received_at; known behind trigger_queue
+    knows_queue: bool = False
+    keys_come_again: bool = True
+    latest_in_queue: str | None = None
+    # of its deliveries whose trigger has a resolver: the triggers, and the days of received_at
+    triggers_with_resolver: list[str] = field(default_factory=list)
+    days_with_resolver: list[str] = field(default_factory=list)
+    # False: a preview, which decides all and publishes nothing
+    publishes: bool = True
+    # the snapshots of the seeds that it reads, by their relations
+    seeds: dict[str, str] = field(default_factory=dict)
+    # the ledgers that this run has begun to write
+    written: set[str] = field(default_factory=set)
+    # entries of history that had expired
+    removed: int = 0
+    # where main of a table stands that it adds to behind publication
+    effect_starts: dict[str, str] = field(default_factory=dict)
+    # how the landed tables are read, by what was asked for so far
+    landed_rows: dict[str, LandedRows] = field(default_factory=dict)
+    # requests to take a rejected landing again, and what became of them
+    landed_again: list[LandedAgain] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    def bind_removal(self, bound: str | None) -> None:
+        """Freeze up to which expiry this run has history removed."""
+        self.removal_bound = bound or "0001-01-01 00:00:00"
+
+    def bind_queue(
+        self, keys_come_again: bool, latest: str | None, with_resolver: list[dict[str, str]]
+    ) -> None:
+        """Keep what the queue of this run was found to hold.
+
+        with_resolver: the triggers and days of deliveries whose trigger has a resolver.
+        """
+        self.knows_queue = True
+        self.keys_come_again = keys_come_again
+        self.latest_in_queue = latest
+        self.triggers_with_resolver = sorted({found["trigger_name"] for found in with_resolver})
+        self.days_with_resolver = sorted({found["day"] for found in with_resolver})
+
+    def moves_event_time(self, milliseconds: float) -> bool:
+        """Whether what this run takes moves event time further than so, to the second."""
+        if not self.latest_in_queue or not self.greatest_received_at:
+            return bool(self.latest_in_queue)
+        before, now = (
+            min(datetime.fromisoformat(time[:19]), self.clock)
+            for time in (self.greatest_received_at, self.latest_in_queue)
+        )
+        return now - before > timedelta(milliseconds=milliseconds) - timedelta(seconds=1)
+
+    def landed_now(self) -> dict[str, str]:
+        """The snapshots that this run consumes, of the landed tables that have one."""
+        return {name: snapshot for name, snapshot in self.landed.items() if snapshot}
+
+    def has_landed(self, table: str) -> bool:
+        """Whether anything was landed in a table since the last published run."""
+        return self.landed[table] is not None and self.landed[table] != self.consumed[table]

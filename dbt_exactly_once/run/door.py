@@ -1,0 +1,237 @@
+"""The door through which macros reach the Python side: `adapter.exactly_once`.
+
+Jinja cannot catch an error of Spark, so a macro calls a method here for whatever may fail or takes
+more than one statement. Each method hands over to the module that does it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from dbt.flags import get_flags
+
+from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, engine_of
+from dbt_exactly_once.adapter.lake_version import check_version
+from dbt_exactly_once.landing.landed_rows import LandedRows
+from dbt_exactly_once.resolvers.asking import ask_resolvers
+from dbt_exactly_once.resolvers.hooks import load_hooks
+from dbt_exactly_once.run import begin, behind_publication, end, filters, operations, seeds
+from dbt_exactly_once.run.code_version import code_version
+from dbt_exactly_once.run.consumption import landed_rows
+from dbt_exactly_once.run.current_run import Run
+from dbt_exactly_once.run.ensure_tables import ensure_tables
+from dbt_exactly_once.run.guards import guard_ledger, guard_lock
+from dbt_exactly_once.run.state import State
+
+_making = threading.Lock()
+
+
+class ExactlyOnce:
+    """What macros call as `adapter.exactly_once`; one for each dbt command."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._described: State | None = None
+        self._decision_rules: list[dict[str, str]] = []
+        # the run of this command, from begin to end
+        self.run: Run | None = None
+
+    @classmethod
+    def of_adapter(cls, adapter: Any) -> ExactlyOnce:
+        """The object that belongs to an adapter, made at its first use."""
+        with _making:
+            if not hasattr(adapter, "_exactly_once"):
+                adapter._exactly_once = cls(engine_of(adapter))
+            return adapter._exactly_once
+
+    def describe(self, graph: Mapping[str, Any]) -> None:
+        """Read from dbt's graph which tables are ledgers and which are landed."""
+        self._described = State.of_graph(self._engine, graph)
+
+    @property
+    def _state(self) -> State:
+        if self._described is None:
+            raise ExactlyOnceError("exactly_once: no run has begun in this command")
+        return self._described
+
+    @property
+    def _run(self) -> Run:
+        if self.run is None:
+            raise ExactlyOnceError("exactly_once: no run has begun in this command")
+        return self.run
+
+    # ---------------------------------------------------------------- a run
+
+    def begin(
+        self,
+        graph: Mapping[str, Any],
+        selected: Sequence[str],
+        run_id: str,
+        clock: datetime,
+        variables: Mapping[str, Any],
+    ) -> Run | None:
+        """Begin a run, where the command runs the transaction. See begin.begin."""
+        self.run = None
+        self.describe(graph)
+        self.run = begin.begin(self._state, graph, selected, run_id, clock, variables)
+        return self.run
+
+    def landed_rows(self, name: str) -> LandedRows:
+        """How this run reads a landed table."""
+        return landed_rows(self._state, self._run, name)
+
+    def guard(self, ledger: str) -> None:
+        """Refuse a write to a ledger outside of a run that holds lock and branch."""
+        guard_ledger(self._state, self.run, ledger)
+
+    def remove_expired(self) -> None:
+        """Remove from this run's branch of history what has expired."""
+        end.remove_expired(self._state, self._run)
+
+    def branch_snapshots(self) -> dict[str, str]:
+        """What each ledger publishes."""
+        return self._state.publications.snapshots(self._run)
+
+    def publish(self, news: int, findings: Sequence[str] = ()) -> None:
+        """Make the run's branch the truth. See end.publish."""
+        end.publish(self._state, self._run, news, findings)
+
+    def end(self, upkeep_every: int = 0, retention: Mapping[str, Any] | None = None) -> Run | None:
+        """Give the lock back; returns the run that has ended. See end.end."""
+        run, self.run = self.run, None
+        if run is not None:
+            end.end(self._state, run, upkeep_every, retention or {})
+        return run
+
+    # ---------------------------------------------------------------- behind publication
+
+    def guard_lock(self, model: str) -> None:
+        """Refuse a write behind publication by a command that does not hold the lock."""
+        guard_lock(self._state, self.run, model)
+
+    def serve(self, node: Mapping[str, Any], sql: str, work: Any, states: Any) -> str:
+        """Run a service that is a model; returns what to say of it."""
+        return behind_publication.serve(self._state, self.run, node, sql, work, states)
+
+    def start_of(self, relation: Any) -> str:
+        """Where main of a table stands that this run adds to behind publication."""
+        return behind_publication.start_of(self._state, self._run, relation)
+
+    def append_published(self, node: Mapping[str, Any], sql: str) -> None:
+        """Append what a model selects to its table, behind publication."""
+        behind_publication.append_published(self._state, self._run, node, sql)
+
+    # ---------------------------------------------------------------- seeds, conditions, resolvers
+
+    def seed_as_written(self, path: str, delimiter: str) -> Any:
+        """The agate table of a CSV in which every cell is text."""
+        return seeds.seed_as_written(path, delimiter)
+
+    def decision_rules(self, path: str) -> list[dict[str, str]]:
+        """The rows of a CSV of rules; of the one that was read last where no path is given."""
+        if path:
+            self._decision_rules = seeds.read_decision_rules(path)
+        return self._decision_rules
+
+    def noted(self, key: str) -> str | None:
+        """What a run has noted under a key."""
+        return seeds.noted(self._state, key)
+
+    def note(self, key: str, value: str) -> None:
+        """Note for the next runs what this one has found out."""
+        seeds.note(self._state, self._run, key, value)
+
+    def check_seeds_stayed(self) -> None:
+        """Refuse what was decided by seeds that another command has loaded meanwhile."""
+        seeds.check_seeds_stayed(self._state, self._run)
+
+    def filter_sql(self, text: str) -> str:
+        """The Spark SQL of a filter or a key."""
+        return filters.filter_sql(text)
+
+    def expression_problem(self, text: str, relation: str, is_filter: bool) -> str | None:
+        """Why Spark cannot use a filter or a key over a relation's columns; None where it can."""
+        return filters.expression_problem(self._engine, text, relation, is_filter)
+
+    def hook_names(self, kind: str) -> list[str]:
+        """The names that the modules of python_udfs register under a kind."""
+        return load_hooks(get_flags().PROJECT_DIR).names(kind)
+
+    def ask_resolvers(self, relation: str, columns: str, sql: str | None, is_missing: bool) -> None:
+        """Ask resolvers until nobody is left to ask; keep the answers in `relation`.
+
+        sql: selects the answers of those that have none yet; None where there is nobody to ask.
+        is_missing: whether there is no such table yet.
+        """
+        if sql is not None or is_missing:
+            ask_resolvers(self._engine, relation, columns, sql)
+
+    # ---------------------------------------------------------------- tables
+
+    def check_lake(self, graph: Mapping[str, Any]) -> None:
+        """Refuse a lake of another version than this package's, for a command that only reads."""
+        self.describe(graph)
+        check_version(self._engine, self._state.tables.record.relation)
+
+    def ensure_tables(self) -> None:
+        """Make the landed tables and the ledgers that do not exist yet, empty."""
+        ensure_tables(self._state)
+
+    def properties(self, relation: str) -> dict[str, str]:
+        """The properties of a table, see Engine.properties; none where it does not exist."""
+        return self._engine.properties(relation) or {}
+
+    def columns(self, relation: Any) -> list[str]:
+        """The names of a table's columns, in the table's order."""
+        return self._engine.columns(str(relation))
+
+    def code_version(self) -> str:
+        """A checksum of the project's code; what was made of the same code has the same columns."""
+        return self._code_version
+
+    @cached_property
+    def _code_version(self) -> str:
+        return code_version(Path(get_flags().PROJECT_DIR))
+
+    # ---------------------------------------------------------------- operations
+
+    def abandon(self, graph: Mapping[str, Any], run_id: str) -> str:
+        """Mark the lock of a run as given up, so that the next run takes it over."""
+        self.describe(graph)
+        self._state.lock.abandon(run_id)
+        return f"run {run_id} is given up; the next run takes over"
+
+    def remove_expired_history(
+        self, graph: Mapping[str, Any], run_id: str, run_timeout: float
+    ) -> str:
+        """Remove, under the lock, what the last published run has let expire."""
+        self.describe(graph)
+        return operations.remove_expired_history(self._state, run_id, run_timeout)
+
+    def maintain(
+        self,
+        graph: Mapping[str, Any],
+        run_id: str,
+        run_timeout: float,
+        retention: Mapping[str, Any],
+    ) -> list[str]:
+        """Compact and forget, under the lock; returns what was freed."""
+        self.describe(graph)
+        return operations.maintain(self._state, run_id, run_timeout, retention)
+
+    def rebuild_history(
+        self, graph: Mapping[str, Any], run_id: str, run_timeout: float, entries: str
+    ) -> str:
+        """Make document_history anew, under the lock, of a query; returns how far."""
+        self.describe(graph)
+        return operations.rebuild_history(self._state, run_id, run_timeout, entries)
+
+    def reset_state(self, graph: Mapping[str, Any], run_id: str, run_timeout: float) -> list[str]:
+        """Drop the ledgers and what was made of them; returns what it dropped."""
+        self.describe(graph)
+        return operations.reset_state(self._state, graph, run_id, run_timeout)

@@ -1,0 +1,129 @@
+"""The end of a run: its count must close, its branch becomes the truth, its lock is given back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dbt_exactly_once.adapter.engine import ExactlyOnceError, one_line, told_in_a_line
+from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING
+from dbt_exactly_once.run import maintenance
+from dbt_exactly_once.run.consumption import keep_consumed, tag_of
+from dbt_exactly_once.run.current_run import Run
+from dbt_exactly_once.run.publication import HISTORY
+from dbt_exactly_once.run.state import State
+from dbt_exactly_once.run.upkeep import REMOVAL, Upkeep, count_expired
+
+# a run tells of so many triggers at its end
+SAID_TRIGGERS = 20
+
+
+def remove_expired(state: State, run: Run) -> None:
+    """Remove from this run's branch of history what has expired, last of all that it writes."""
+    if run.publishes and run.removal_bound:
+        history = state.tables.ledgers[HISTORY].relation
+        run.removed = count_expired(state.engine, history, run.removal_bound)
+        if run.removed:
+            state.engine.rows(REMOVAL.format(history, run.removal_bound))
+
+
+def publish(state: State, run: Run, news: int, findings: Sequence[str]) -> None:
+    """Make the run's branch the truth, `published_runs` first.
+
+    news: how much the run has found that the last one did not know; where it is 0 and nothing was
+    landed, nothing is published. findings: what to say of the run at its end. Raises
+    ExactlyOnceError where the count does not close or where another run has taken over meanwhile.
+    """
+    counts = state.engine.rows(
+        "select taken, decided, waiting, unrouted, rejected, to_json(decided_by_trigger) "
+        f"from {state.tables.record.relation} where run_number = {run.number}"
+    )[0]
+    _leave_branch(state, run)
+    taken, *parts = (int(count) for count in counts[:5])
+    if taken != sum(parts):
+        raise ExactlyOnceError(
+            f"exactly_once: the count does not close: {taken} taken, but decided, waiting, "
+            f"unrouted, rejected are {parts}; nothing is published; please report it"
+        )
+    if not run.publishes:
+        run.said += _summary("preview, nothing is published", taken, parts, counts[5])
+        run.said += findings
+        return
+    if not news and run.landed_now() == {k: v for k, v in run.consumed.items() if v}:
+        run.said.append("nothing new, nothing published")
+        return
+    unwritten = state.tables.ledgers.keys() - run.written
+    if unwritten:
+        raise ExactlyOnceError(
+            f"exactly_once: run {run.run_id} has not written {', '.join(sorted(unwritten))} "
+            "and publishes nothing: use `dbt build` or `dbt run`"
+        )
+    state.publications.publish(run)
+    # where they are since this run has begun
+    tagged = {name: {tag_of(state): consumed or ""} for name, consumed in run.consumed.items()}
+    keep_consumed(state, run.landed, tagged)
+    run.said += _summary(f"published run {run.number}", taken, parts, counts[5])
+    run.said += findings
+    if run.removed:
+        run.said.append(f"{run.removed:,} expired history entries removed")
+
+
+@told_in_a_line()
+def end(state: State, run: Run, upkeep_every: int, retention: Mapping[str, Any] | None) -> None:
+    """Leave nothing of an unpublished run behind and give the lock back.
+
+    upkeep_every: after so many publications the run ends with upkeep, 0 for never; retention: see
+    maintenance.maintain.
+    """
+    try:
+        _leave_branch(state, run)
+        if not run.published:
+            for table in state.tables.ledgers.values():
+                state.engine.drop_branch(table.relation, run.branch)
+        elif upkeep_every and run.number % upkeep_every == 0:
+            run.said += _maintain(state, run, retention or {})
+    finally:
+        # also where the disk is full: the next run drops the branch
+        state.lock.release(run.run_id)
+    state.lock.drop_graves(run.run_id)
+
+
+def _maintain(state: State, run: Run, retention: Mapping[str, Any]) -> list[str]:
+    """Upkeep at the end of a run; what goes wrong there is said and undoes nothing."""
+    if state.lock.holder() != run.run_id:
+        return ["no upkeep: another run has taken over"]
+    try:
+        upkeep = Upkeep.of_last(state, run.run_id)
+        return maintenance.maintain(state, upkeep, retention) if upkeep else []
+    except Exception as error:
+        return [
+            f"upkeep failed, the run is published all the same: {one_line(error)}; "
+            "`dbt run-operation maintain` does it again"
+        ]
+
+
+def _leave_branch(state: State, run: Run) -> None:
+    """Go back to main, unless another run that shares the session has set its branch."""
+    if state.engine.setting(BRANCH_SETTING) == run.branch:
+        state.engine.reset(BRANCH_SETTING)
+
+
+def _summary(
+    outcome: str, taken: int, parts: Sequence[int], decided_by_trigger: str | None
+) -> list[str]:
+    """What a run has decided, in a line for the run and one for each of the first triggers."""
+    decided, waiting, unrouted, rejected = parts
+    lines = [
+        f"{outcome}: {taken:,} taken, {decided:,} decided, {waiting:,} waiting, "
+        f"{unrouted:,} unrouted, {rejected:,} rejected"
+    ]
+    by_trigger: dict[str, list[str]] = {}
+    for item in json.loads(decided_by_trigger or "[]"):
+        by_trigger.setdefault(item["trigger_name"], []).append(
+            f"{item['documents']:,} {item['status']}"
+        )
+    lines += [f"{name}: {', '.join(by_trigger[name])}" for name in list(by_trigger)[:SAID_TRIGGERS]]
+    if len(by_trigger) > SAID_TRIGGERS:
+        lines.append(f"and {len(by_trigger) - SAID_TRIGGERS} more triggers, see run_log")
+    return lines

@@ -1,0 +1,121 @@
+"""The lock of a run: a table, whose properties name its owner.
+
+Making a table is atomic in every Iceberg catalog and carries the owner in the same commit. The lock
+is taken from a dead owner by renaming it to a name made of that owner's run id: of two that try, or
+of one that wakes up late, the second finds the name taken.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+
+from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, literal, one_line
+from dbt_exactly_once.adapter.shared_session import LOCK
+from dbt_exactly_once.process import ProcessIdentity
+from dbt_exactly_once.run.tables import Tables
+
+GRAVE = "run_lock_of_"
+
+
+class RunLock:
+    """The lock of the ledgers."""
+
+    def __init__(self, engine: Engine, tables: Tables) -> None:
+        self._engine = engine
+        self._tables = tables
+
+    @property
+    def _relation(self) -> str:
+        return f"{self._tables.schema}.{LOCK}"
+
+    def take(self, run_id: str, run_timeout: float) -> None:
+        """Take the lock; raises ExactlyOnceError where another run is at work.
+
+        run_timeout: the age in seconds from which a lock counts as left behind.
+        """
+        owner = {
+            **ProcessIdentity.own().as_properties(),
+            "run_id": run_id,
+            "locked_at": datetime.now(timezone.utc).isoformat(),
+        }
+        listed = ", ".join(f"'{key}' = {literal(value)}" for key, value in owner.items())
+        for attempt in range(3):
+            try:
+                self._engine.rows(
+                    f"create table {self._relation} (run_id string) using iceberg "
+                    f"tblproperties ({listed})"
+                )
+                return
+            except Exception as error:
+                holder = self._properties()
+                if holder is None:
+                    if attempt == 2:
+                        raise ExactlyOnceError(
+                            f"exactly_once: the lock cannot be taken: {one_line(error)}"
+                        ) from error
+                    time.sleep(0.2)
+                    continue
+                self._take_over(holder, run_timeout)
+        raise ExactlyOnceError(
+            "exactly_once: another run took the lock over first; start this one again when it ends"
+        )
+
+    def holder(self) -> str | None:
+        """The id of the run that holds the lock, read fresh; None where it is free."""
+        return (self._properties() or {}).get("run_id")
+
+    def release(self, run_id: str) -> None:
+        """Give the lock back, where it is still this run's."""
+        if self.holder() == run_id:
+            self._bury(run_id)
+
+    def abandon(self, run_id: str) -> None:
+        """Mark the lock of a run as given up, so that the next run takes it over."""
+        holder = self.holder()
+        if holder != run_id:
+            found = "no run" if holder is None else f"run {holder}"
+            raise ExactlyOnceError(
+                f"exactly_once: {found} holds the lock, not {run_id}: nothing to give up"
+            )
+        self._engine.rows(f"alter table {self._relation} set tblproperties ('abandoned' = 'true')")
+
+    def drop_graves(self, last: str) -> None:
+        """Forget buried locks but that of the last run: a late release must find its name taken."""
+        for name in self._tables.existing(self._tables.schema):
+            if name.startswith(GRAVE) and name != _grave_of(last):
+                self._engine.rows(f"drop table if exists {self._tables.schema}.{name}")
+
+    def _properties(self) -> dict[str, str] | None:
+        """The properties of the lock, read fresh; None where it is free."""
+        return self._engine.properties(self._relation)
+
+    def _take_over(self, holder: Mapping[str, str], run_timeout: float) -> None:
+        """Bury a lock whose owner is dead, too old or given up; refuse otherwise."""
+        locked_at = datetime.fromisoformat(holder["locked_at"])
+        age = datetime.now(timezone.utc) - locked_at
+        process = ProcessIdentity.of_properties(holder)
+        given_up = holder.get("abandoned") == "true"
+        if not (given_up or process.is_known_dead() or age > timedelta(seconds=run_timeout)):
+            raise ExactlyOnceError(
+                f"exactly_once: run {holder['run_id']} is at work since {locked_at:%H:%M:%S} UTC "
+                f"({int(age.total_seconds())} s, process {holder['pid']} on {holder['host']}): "
+                "wait for it to end; if it is gone, `dbt run-operation abandon_run --args "
+                f"'{{run_id: {holder['run_id']}}}'`"
+            )
+        try:
+            self._bury(holder["run_id"])
+        except Exception as error:
+            raise ExactlyOnceError(
+                "exactly_once: another run is taking over from the dead run "
+                f"{holder['run_id']}; start this one again when it ends ({one_line(error)})"
+            ) from error
+
+    def _bury(self, run_id: str) -> None:
+        grave = f"{self._tables.schema}.{_grave_of(run_id)}"
+        self._engine.rows(f"alter table {self._relation} rename to {grave}")
+
+
+def _grave_of(run_id: str) -> str:
+    return GRAVE + run_id.replace("-", "_")

@@ -1,0 +1,173 @@
+"""`maintain`: compact the tables, forget old rows and snapshots, delete files that nothing names.
+
+Compaction changes no row: it works on main, and its row in published_runs names where that is then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from dbt_exactly_once.adapter.engine import ExactlyOnceError
+from dbt_exactly_once.adapter.tables import Table
+from dbt_exactly_once.landing.landed_rows import LandedRows
+from dbt_exactly_once.run.publication import HISTORY, RECORD
+from dbt_exactly_once.run.state import State
+from dbt_exactly_once.run.upkeep import Upkeep, utc_text
+
+# what later runs and rebuild_history ask of old journal entries: requests and ids that were used,
+# how documents ended that did not complete, and what services said before a decision
+KEPT = {
+    "journal_entries": (
+        " and event not in ('RESUBMITTED', 'REFUSED', 'LOST', 'INTERRUPTED', 'EARLY')"
+    ),
+}
+
+
+def maintain(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list[str]:
+    """Compact, forget old snapshots, delete files that nothing names; returns what it freed.
+
+    variables: keep_snapshots_hours, and keep_statuses_days, keep_journal_days and
+    keep_landed_days, None to keep all.
+    """
+    _check_retention(variables)
+    said = _forget_old_rows(state, upkeep, variables)
+    before = upkeep.mains()
+    for name, table in state.tables.ledgers.items():
+        said += _compact(state, name, table)
+    # the snapshots between the published ones and these are forgotten below
+    if any(main != before[name] for name, main in upkeep.mains().items() if name != RECORD):
+        upkeep.publish("compaction", {}, before)
+    now = datetime.now(timezone.utc)
+    kept = timedelta(hours=float(variables["keep_snapshots_hours"]))
+    older_than = now - kept
+    # Iceberg refuses less than a day, since a file may be of a write that goes on
+    orphans_before = now - max(kept, timedelta(days=1, minutes=1))
+    for table in state.tables.ledgers.values():
+        said += _expire(state, table, older_than, orphans_before)
+    for name, table in state.tables.landed.items():
+        consumed = _committed_at(state, table, upkeep.consumed.get(name))
+        said += _expire(state, table, min(older_than, consumed or older_than), orphans_before)
+    for table in state.tables.existing_scratch():
+        said += _expire(state, table, now, orphans_before)
+    return said or ["nothing to compact, to forget or to delete"]
+
+
+def _check_retention(variables: Mapping[str, Any]) -> None:
+    for name, value in variables.items():
+        if value is not None and not (isinstance(value, (int, float)) and value >= 0):
+            raise ExactlyOnceError(
+                f"exactly_once: variable {name} is {value!r}: use a number, 0 or more, or null"
+            )
+
+
+def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list[str]:
+    """Whole days of statuses, journal entries and landed rows that nothing needs any more."""
+    event_time = upkeep.event_time
+    if event_time is None:
+        return []
+    said = []
+    statements = {}
+    for name, column, days in (
+        ("document_status", "received_at", variables["keep_statuses_days"]),
+        ("journal_entries", "happened_at", variables["keep_journal_days"]),
+        ("deliveries", "received_at", variables["keep_landed_days"]),
+        ("trigger_executions", "recorded_at", variables["keep_landed_days"]),
+    ):
+        if days is None:
+            continue
+        table = state.tables.ledgers.get(name) or state.tables.landed[name]
+        bound = state.engine.rows(
+            f"select cast(date_trunc('day', least(timestamp '{event_time}' - make_dt_interval("
+            f"{int(days)}), coalesce(min(received_at), timestamp '{event_time}'))) as string) "
+            f"from (select landed_received_at as received_at from {_undecided(state)})"
+        )[0][0]
+        condition = f"{column} < timestamp '{bound}'{KEPT.get(name, '')}"
+        forgotten = int(
+            state.engine.rows(f"select count(*) from {table.relation} where {condition}")[0][0]
+        )
+        if not forgotten:
+            continue
+        if name in state.tables.landed and _is_unread(state, upkeep, table, condition):
+            said.append(f"{name}: rows from before {bound} stay until a run has consumed them")
+            continue
+        statements[name] = f"delete from {{}} where {condition}"
+        said.append(f"{name}: {forgotten} rows from before {bound} forgotten")
+    changes = {n: sql for n, sql in statements.items() if n in state.tables.ledgers}
+    if changes:
+        upkeep.publish("retention", changes)
+    for name, statement in statements.items():
+        if name not in changes:
+            relation = state.tables.landed[name].relation
+            state.engine.rows(statement.replace("{}", relation))
+    return said
+
+
+def _is_unread(state: State, upkeep: Upkeep, table: Table, condition: str) -> bool:
+    """Whether no run has consumed some of the rows of a condition yet."""
+    main = state.engine.refs([table.relation])[table.relation].get("main")
+    rows = LandedRows.of(state.engine, table, upkeep.consumed.get(table.name), main, {})
+    return rows.way == "TOLD" or bool(
+        state.engine.rows(f"select 1 from {rows.unconsumed()} where {condition} limit 1")
+    )
+
+
+def _undecided(state: State) -> str:
+    """What waits or is open still needs its landed row and its status, where it has a row."""
+    ledgers = state.tables.ledgers
+    return (
+        f"(select landed_received_at from {ledgers['waiting_deliveries'].relation} "
+        "where reason != 'LANDED_ROW_GONE' union all "
+        f"select landed_received_at from {ledgers['open_documents'].relation})"
+    )
+
+
+def _compact(state: State, name: str, table: Table) -> list[str]:
+    """Make few files of many; of history sorted, so that a lookup finds its key in few."""
+    order = "strategy => 'sort', sort_order => 'key_hash', " if name == HISTORY else ""
+    files, made = state.engine.rows(
+        f"call {state.engine.catalog()}.system.rewrite_data_files("
+        f"table => '{state.tables.full_name(table)}', {order}"
+        "options => map('min-input-files', '2', 'delete-file-threshold', '1'))"
+    )[0][:2]
+    state.engine.rows(
+        f"call {state.engine.catalog()}.system.rewrite_manifests('{state.tables.full_name(table)}')"
+    )
+    return [f"{name}: {made} files made of {files}"] if files else []
+
+
+def _committed_at(state: State, table: Table, snapshot: str | None) -> datetime | None:
+    """When a consumed snapshot was committed: what has landed since is read along the way of
+    main from there, also by views, so none of it may expire."""
+    found = state.engine.rows(
+        f"select cast(unix_micros(committed_at) as string) from {table.relation}.snapshots "
+        f"where snapshot_id = {snapshot or 0}"
+    )
+    return datetime.fromtimestamp(int(found[0][0]) / 1e6, timezone.utc) if found else None
+
+
+def _expire(
+    state: State, table: Table, older_than: datetime, orphans_before: datetime
+) -> list[str]:
+    """Forget snapshots that no tag names, and delete files that no snapshot names."""
+    if "main" not in state.engine.refs([table.relation])[table.relation]:
+        return []
+    name = state.tables.full_name(table)
+    expired = state.engine.rows(
+        f"call {state.engine.catalog()}.system.expire_snapshots(table => '{name}', "
+        f"older_than => timestamp '{utc_text(older_than)}', retain_last => 1)"
+    )[0]
+    deleted = sum(int(count or 0) for count in expired)
+    orphans = len(
+        state.engine.rows(
+            f"call {state.engine.catalog()}.system.remove_orphan_files("
+            f"table => '{name}', older_than => timestamp '{utc_text(orphans_before)}')"
+        )
+    )
+    said = []
+    if deleted:
+        said.append(f"{table.name}: {deleted} files of old snapshots deleted")
+    if orphans:
+        said.append(f"{table.name}: {orphans} files of killed runs deleted")
+    return said
