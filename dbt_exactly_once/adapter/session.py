@@ -67,6 +67,16 @@ def find_project(project_dir: str | Path | None = None) -> Project:
     return Project(folder, {**defaults, **_variables(content)}, package)
 
 
+def has_package(project_dir: str | Path) -> bool:
+    """Whether the project in a folder is this one, or has it as a package; in doubt it is so."""
+    folder = Path(project_dir)
+    content = _read_yaml(folder / PROJECT_FILE)
+    packages = str(content.get("packages-install-path", "dbt_packages"))
+    # only dbt can tell what Jinja stands for
+    is_unknown = "{{" in packages
+    return content["name"] == PACKAGE or is_unknown or (folder / packages / PACKAGE).is_dir()
+
+
 def _variables(content: dict[str, Any]) -> dict[str, Any]:
     """What a dbt_project.yml sets for this package: for all packages, or under its name."""
     written = content.get("vars") or {}

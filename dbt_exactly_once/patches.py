@@ -1,0 +1,202 @@
+"""The members of dbt that are replaced at run time, and why: dbt offers nothing in their place.
+
+`PATCHES` lists all of them. A command whose project does not have this package gets dbt's own
+members. tests/python/test_patches.py tells when dbt has changed one of them, and when a reason is
+gone.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbt import selected_resources
+from dbt.adapters.contracts.connection import Connection
+from dbt.adapters.spark.connections import SparkConnectionManager, SparkCredentials
+from dbt.adapters.spark.impl import SparkAdapter
+from dbt.flags import get_flags
+from dbt.graph.queue import GraphQueue
+from dbt_common.invocation import get_invocation_id
+
+from dbt_exactly_once.adapter.engine import ExactlyOnceError, told_in_a_line
+from dbt_exactly_once.adapter.lake import ensure_place
+from dbt_exactly_once.adapter.session import open_session, share_compiled_code
+from dbt_exactly_once.adapter.shared_session import look_around
+from dbt_exactly_once.resolvers.hooks import load_hooks, register_hooks
+from dbt_exactly_once.run.door import ExactlyOnce
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# the commands whose SQL may call the user's functions
+COMMANDS_WITH_HOOKS = ("build", "run", "test", "run-operation")
+
+_opening = threading.Lock()
+# the command that has opened a session last
+_opened: tuple[str, SparkSession] | None = None
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A member of a class of dbt, and what stands in its place."""
+
+    owner: type
+    member: str
+    replacement: Any
+    reason: str
+
+    def apply(self) -> None:
+        setattr(self.owner, self.member, self.replacement)
+
+    def take_back(self) -> None:
+        """Give dbt its own member back."""
+        if ORIGINALS[self] is not None:
+            setattr(self.owner, self.member, ORIGINALS[self])
+        elif hasattr(self.owner, self.member):
+            delattr(self.owner, self.member)
+
+
+# ---------------------------------------------------------------- connections
+
+
+def _open_where_the_lake_is(
+    manager: type[SparkConnectionManager], connection: Connection
+) -> Connection:
+    """Open a connection as the adapter does, where the lake is and with the user's functions."""
+    if connection.state == "open":
+        return _original_open(manager, connection)
+    ensure_place(connection.credentials.server_side_parameters)
+    flags = get_flags()
+    # dbt's threads open connections at the same time
+    with _opening:
+        hooks = load_hooks(flags.PROJECT_DIR) if flags.WHICH in COMMANDS_WITH_HOOKS else None
+        if connection.credentials.method == "session":
+            # the adapter would open it with its first statement
+            spark = _session_of_this_command(connection.credentials)
+            if hooks is not None:
+                register_hooks(hooks, spark)
+        opened = _original_open(manager, connection)
+        if connection.credentials.method == "session":
+            _keep_settings(opened)
+        if connection.credentials.method == "thrift":
+            look_around(opened, hooks, flags.WHICH)
+        return opened
+
+
+def _session_of_this_command(credentials: SparkCredentials) -> SparkSession:
+    """The session with the settings of the profile, given to it once in a dbt command."""
+    global _opened
+    from pyspark import SparkContext
+
+    invocation = get_invocation_id()
+    if (
+        _opened is None
+        or _opened[0] != invocation
+        or _opened[1].sparkContext is not SparkContext._active_spark_context
+    ):
+        _opened = invocation, open_session(credentials)
+    share_compiled_code(_opened[1])
+    return _opened[1]
+
+
+def _keep_settings(connection: Connection) -> None:
+    """Keep the adapter from giving the session the settings of the profile with each statement.
+
+    It would undo what a run has set, and takes as long as a small statement.
+    """
+    handle = connection.handle.handle
+    handle.server_side_parameters = {
+        name: value
+        for name, value in handle.server_side_parameters.items()
+        # the adapter would ask for Hive's
+        if name == "spark.sql.catalogImplementation"
+    }
+
+
+@contextmanager
+def _told_in_a_line(manager: SparkConnectionManager, sql: str) -> Iterator[None]:
+    """Handle errors as the adapter does, which keeps the whole of them in its log."""
+    told: ExactlyOnceError | None = None
+    with told_in_a_line(), _original_handler(manager, sql):
+        try:
+            yield
+        except ExactlyOnceError as error:
+            # of a handler within this one: the adapter would make another error of it
+            told = error
+    if told is not None:
+        raise told
+
+
+# ---------------------------------------------------------------- selected resources
+
+
+def _say_what_is_queued(queue: GraphQueue, *arguments: Any, **options: Any) -> None:
+    """Tell macros of what is queued as what is selected."""
+    _original_queue(queue, *arguments, **options)
+    selected_resources.set_selected_resources(queue.get_selected_nodes())
+
+
+# ---------------------------------------------------------------- all of them
+
+_original_open = SparkConnectionManager.open.__func__
+_original_handler = SparkConnectionManager.exception_handler
+_original_queue = GraphQueue.__init__
+
+PATCHES = (
+    Patch(
+        SparkConnectionManager,
+        "open",
+        classmethod(_open_where_the_lake_is),
+        "The adapter opens a session with its first statement, in a lake whose folders must exist, "
+        "and sets the settings of the profile with every statement. A run needs functions of the "
+        "user in the session before that, and its settings to stay.",
+    ),
+    Patch(
+        SparkConnectionManager,
+        "exception_handler",
+        _told_in_a_line,
+        "The adapter turns an error of Spark into the text of it, which is pages of Java's stack.",
+    ),
+    Patch(
+        GraphQueue,
+        "__init__",
+        _say_what_is_queued,
+        "dbt sets `selected_resources` in all commands but `dbt retry`, in which macros see what "
+        "the command before it in the process has selected, or nothing.",
+    ),
+    Patch(
+        SparkAdapter,
+        "exactly_once",
+        property(ExactlyOnce.of_adapter),
+        "A macro can neither catch an error of Spark nor look at the processes of this host.",
+    ),
+    Patch(
+        SparkAdapter,
+        "_available_",
+        SparkAdapter._available_ | {"exactly_once"},
+        "Macros get those members of an adapter that its class has declared as available, which "
+        "only the class itself can do.",
+    ),
+)
+
+
+# dbt's own, None where it has none
+ORIGINALS = {patch: vars(patch.owner).get(patch.member) for patch in PATCHES}
+
+
+def apply_patches() -> None:
+    """Replace dbt's members in this process; starts no Spark."""
+    # PySpark logs every refused statement with the stack of the JVM; dbt tells it as well
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    for patch in PATCHES:
+        patch.apply()
+
+
+def take_patches_back() -> None:
+    """Give dbt its own members back."""
+    for patch in PATCHES:
+        patch.take_back()

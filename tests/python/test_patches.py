@@ -1,0 +1,127 @@
+"""The members of dbt that are replaced: as they were, for the reasons that are written down, and in
+projects that have this package only."""
+
+from __future__ import annotations
+
+import inspect
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import networkx
+import pytest
+from dbt import selected_resources
+from dbt.adapters.spark.connections import SparkConnectionManager
+from dbt.adapters.spark.impl import SparkAdapter
+from dbt.adapters.spark.session import Connection, Cursor
+from dbt.context.providers import RuntimeDatabaseWrapper
+from dbt.contracts.graph.manifest import Manifest
+from dbt.flags import get_flags, set_from_args
+from dbt.graph.queue import GraphQueue
+from dbt.task import retry
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt_exactly_once.patches import PATCHES, Patch
+from dbt_exactly_once.plugin import ExactlyOncePlugin
+
+PROJECT_FOLDER = Path(__file__).parents[2]
+JAVA = "An error occurred while calling o1.sql.\n: java.lang.Error: no space\n\tat a.B.c(B.java:1)"
+
+
+@pytest.fixture
+def dbts_own(tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """dbt's members, as a project that does not have this package gets them."""
+    flags = get_flags()
+    begin_command(tmp_path, "name: other\n")
+    yield {patch.member: vars(patch.owner).get(patch.member) for patch in PATCHES}
+    begin_command(PROJECT_FOLDER)
+    set_from_args(Namespace(**vars(flags)), None)
+
+
+def begin_command(folder: Path, project: str | None = None) -> None:
+    """Let the plugin prepare a command of dbt in a project."""
+    if project is not None:
+        (folder / "dbt_project.yml").write_text(project)
+    set_from_args(Namespace(PROJECT_DIR=str(folder)), None)
+    ExactlyOncePlugin("of this name")
+
+
+def is_replaced(patch: Patch) -> bool:
+    return vars(patch.owner).get(patch.member) is patch.replacement
+
+
+def test_a_project_without_this_package_gets_dbts_own_members(
+    dbts_own: dict[str, Any], tmp_path: Path
+) -> None:
+    assert not [patch.member for patch in PATCHES if is_replaced(patch)]
+    assert dbts_own["exactly_once"] is None
+    assert "exactly_once" not in dbts_own["_available_"]
+
+    (tmp_path / "elsewhere" / "exactly_once").mkdir(parents=True)
+    begin_command(tmp_path, "name: other\npackages-install-path: elsewhere\n")
+    assert all(is_replaced(patch) for patch in PATCHES)
+    begin_command(tmp_path, "name: other\n")
+    assert not any(is_replaced(patch) for patch in PATCHES)
+    # what that stands for only dbt knows
+    begin_command(tmp_path, "name: other\npackages-install-path: \"{{ env_var('X') }}\"\n")
+    assert all(is_replaced(patch) for patch in PATCHES)
+    begin_command(tmp_path, "name: other\n")
+    begin_command(PROJECT_FOLDER)
+    assert all(is_replaced(patch) for patch in PATCHES)
+
+
+def test_a_member_that_is_replaced_is_called_as_it_was(dbts_own: dict[str, Any]) -> None:
+    def parameters(function: Any) -> list[str]:
+        return list(inspect.signature(function).parameters)
+
+    assert isinstance(dbts_own["open"], classmethod)
+    assert parameters(dbts_own["open"].__func__) == ["cls", "connection"]
+    assert parameters(dbts_own["exception_handler"]) == ["self", "sql"]
+    assert parameters(dbts_own["__init__"])[:4] == ["self", "graph", "manifest", "selected"]
+    assert {"execute", "get_relation"} <= dbts_own["_available_"]
+
+
+def test_dbt_still_sets_the_settings_of_the_profile_with_each_statement() -> None:
+    """Why `open` is replaced; what it takes away from is the connection's."""
+    assert Connection(server_side_parameters={"a": "b"}).cursor().server_side_parameters == {
+        "a": "b"
+    }
+    assert "in self.server_side_parameters.items()" in inspect.getsource(Cursor.execute)
+
+
+def test_dbt_still_tells_an_error_with_the_stack_of_java(dbts_own: dict[str, Any]) -> None:
+    manager = object.__new__(SparkConnectionManager)
+    with pytest.raises(DbtRuntimeError) as own, manager.exception_handler("select 1"):
+        raise RuntimeError(JAVA)
+    assert "B.java" in str(own.value)
+    begin_command(PROJECT_FOLDER)
+    with pytest.raises(DbtRuntimeError) as ours, manager.exception_handler("select 1"):
+        raise RuntimeError(JAVA)
+    assert "no space" in str(ours.value)
+    assert "B.java" not in str(ours.value)
+
+
+def test_dbt_retry_still_does_not_say_what_is_selected(
+    dbts_own: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selected_resources, "SELECTED_RESOURCES", ["of the command before"])
+    assert "selected_resources" not in inspect.getsource(retry)
+    GraphQueue(networkx.DiGraph(), Manifest(), {"model.a"})
+    assert selected_resources.SELECTED_RESOURCES == ["of the command before"]
+    begin_command(PROJECT_FOLDER)
+    GraphQueue(networkx.DiGraph(), Manifest(), {"model.a"})
+    assert selected_resources.SELECTED_RESOURCES == ["model.a"]
+
+
+def test_a_macro_still_gets_what_the_adapters_class_has_declared(
+    dbts_own: dict[str, Any],
+) -> None:
+    adapter = object.__new__(SparkAdapter)
+    adapter._exactly_once = "the door"
+    wrapper = object.__new__(RuntimeDatabaseWrapper)
+    wrapper._adapter = adapter
+    with pytest.raises(AttributeError):
+        wrapper.exactly_once  # noqa: B018
+    begin_command(PROJECT_FOLDER)
+    assert wrapper.exactly_once == "the door"
