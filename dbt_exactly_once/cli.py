@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError, one_line
+from dbt_exactly_once.errors import ExactlyOnceError, one_line
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError
 from dbt_exactly_once.adapter.session import Project, open_session, quiet_start, read_credentials
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.land import land
 
 if TYPE_CHECKING:

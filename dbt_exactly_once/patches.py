@@ -22,10 +22,10 @@ from dbt.flags import get_flags
 from dbt.graph.queue import GraphQueue
 from dbt_common.invocation import get_invocation_id
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError, told_in_a_line
 from dbt_exactly_once.adapter.lake import ensure_place
 from dbt_exactly_once.adapter.session import open_session, share_compiled_code
 from dbt_exactly_once.adapter.shared_session import look_around
+from dbt_exactly_once.errors import ExactlyOnceError, told_in_a_line
 from dbt_exactly_once.resolvers.hooks import load_hooks, register_hooks
 from dbt_exactly_once.run.door import ExactlyOnce
 

@@ -7,12 +7,10 @@ session, the same is asked of Iceberg itself.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_exactly_once.errors import told_in_a_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,76 +28,6 @@ SESSION_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "false",
 }
-
-
-class ExactlyOnceError(DbtRuntimeError):
-    """An error that a person can mend; its text is one line: what, where, what to do."""
-
-
-def one_line(error: BaseException) -> str:
-    """The telling line of an error; those of the JVM come as pages, with the cause at their end."""
-    text = _text_of(error)
-    match = re.search(r"\[[A-Z][A-Z_0-9]+(?:\.[A-Z_0-9]+)*\][^\n]*", text)
-    causes = re.findall(r"^\s*Caused by: ([^\n]*)", text, re.MULTILINE)
-    telling = (
-        line.strip().removeprefix(": ")
-        for line in text.splitlines()
-        if not re.fullmatch(r"\s*(Runtime Error|An error occurred while calling .*)?", line)
-    )
-    line = match.group(0) if match else causes[-1] if causes else next(telling, text)
-    lost = re.search(r"Failed to connect: (jdbc:\S+)", text)
-    if lost:
-        # the driver says more than the socket below it
-        cause = re.sub(r"^[\w.]+(Exception|Error): ", "", causes[0]) if causes else line
-        line = f"the catalog {lost.group(1)} cannot be reached: {cause}"
-    # parameters of an address may hold a password
-    line = re.sub(r"(jdbc:[^\s?;]*)[?;][^\s:]*", r"\1", line)
-    line = re.sub(r"(jdbc:\w+:)[^\s?;]*@", r"\1//", line)
-    return re.sub(r"\s+", " ", line).strip()[:400]
-
-
-AGAIN = "start the run again: it finishes what was published and repeats what was not"
-MORE_MEMORY = "give Spark's processes more (spark.driver.memory, spark.executor.memory)"
-# what Spark says that is going down, and what Py4J and Thrift say where its process is not there
-ENDING = r"SparkContext was shut down|stopped SparkContext"
-GONE = r"Answer from Java side is empty|Connection refused|Connection reset|Could not connect to"
-
-
-@contextmanager
-def told_in_a_line() -> Iterator[None]:
-    """Turn an error that fills pages, or says no more than a socket knows, into a line that says
-    what, and what to do.
-    """
-    try:
-        yield
-    except ExactlyOnceError:
-        raise
-    except Exception as error:
-        text = _text_of(error)
-        line = one_line(error)
-        # with a stack of the JVM, which may tell of another server that is gone
-        is_javas = "\tat " in text
-        if line.startswith("the catalog "):
-            line = f"{line.removesuffix('.')} ({AGAIN})"
-        elif re.search(ENDING, line) or (not is_javas and re.search(GONE, text)):
-            line = (
-                "Spark is gone: its process was killed or had no memory left, or its server cannot "
-                f"be reached (in want of memory {MORE_MEMORY}; {AGAIN})"
-            )
-        elif is_javas:
-            remedy = MORE_MEMORY if "OutOfMemoryError" in line else "mend it"
-            line = f"{line} ({remedy} and {AGAIN}; dbt.log has the whole error)"
-        else:
-            raise
-        raise ExactlyOnceError(line) from error
-
-
-def _text_of(error: BaseException) -> str:
-    """The text of an error; Py4J asks Java for it, which may have ended."""
-    try:
-        return str(error)
-    except Exception as lost:
-        return str(lost)
 
 
 class Engine(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError
+from dbt_exactly_once.errors import ExactlyOnceError
 
 SQLITE = "jdbc:sqlite:"
 CATALOG_SETTING = re.compile(r"spark\.sql\.catalog\.\w+\.(uri|warehouse)")

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, SparkEngine
+from dbt_exactly_once.adapter.engine import Engine, SparkEngine
+from dbt_exactly_once.errors import ExactlyOnceError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from dbt_exactly_once.adapter.engine import SESSION_SETTINGS, ExactlyOnceError
+from dbt_exactly_once.adapter.engine import SESSION_SETTINGS
 from dbt_exactly_once.adapter.lake import ensure_place
 from dbt_exactly_once.adapter.startup import PACKAGES, find_spark, quickened, remember_jars
+from dbt_exactly_once.errors import ExactlyOnceError
 
 if TYPE_CHECKING:
     from dbt.adapters.spark.connections import SparkCredentials

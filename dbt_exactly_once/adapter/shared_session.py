@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.contracts.connection import Connection, ConnectionState, LazyHandle
 from dbt.adapters.spark.connections import SparkConnectionManager
 
-from dbt_exactly_once.adapter.engine import SESSION_SETTINGS, Engine, ExactlyOnceError, SqlEngine
+from dbt_exactly_once.adapter.engine import SESSION_SETTINGS, Engine, SqlEngine
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.process import ProcessIdentity
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import ipaddress
 import socket
 from typing import TYPE_CHECKING
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError
 from dbt_exactly_once.adapter.lake_version import check_lake
 from dbt_exactly_once.adapter.session import Project, open_session, quiet_start
 from dbt_exactly_once.adapter.shared_session import HOOKS_SETTING, SHARING_SETTING
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.process import stopped_by_signals
 from dbt_exactly_once.resolvers.hooks import load_hooks, register_hooks
 

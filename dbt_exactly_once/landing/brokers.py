@@ -22,7 +22,7 @@ from time import monotonic
 from typing import Any, Protocol
 from uuid import uuid4
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError, one_line
+from dbt_exactly_once.errors import ExactlyOnceError, one_line
 
 # how often the connection is looked after, in seconds
 PUMP_SECONDS = 0.2

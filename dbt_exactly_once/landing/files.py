@@ -21,7 +21,7 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError
+from dbt_exactly_once.errors import ExactlyOnceError
 
 BATCH_ROWS = 5_000
 BATCH_CHARACTERS = 8_000_000

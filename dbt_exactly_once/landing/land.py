@@ -23,9 +23,10 @@ import jinja2
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError, literal
+from dbt_exactly_once.adapter.engine import literal
 from dbt_exactly_once.adapter.lake_version import check_columns
 from dbt_exactly_once.adapter.session import Project
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.files import (
     ARROW_TYPES,
     Batch,

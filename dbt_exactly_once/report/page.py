@@ -17,7 +17,7 @@ from html import escape
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.report.style import SCRIPT, STYLE
 
 if TYPE_CHECKING:

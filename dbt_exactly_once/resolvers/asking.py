@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, one_line
+from dbt_exactly_once.adapter.engine import Engine
+from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.resolvers.hooks import being_asked
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from dbt.flags import get_flags
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError
 from dbt_exactly_once.adapter.lake_version import RECORD
 from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING, LOCK_SCHEMA_SETTING
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.behind_publication import settle_services
 from dbt_exactly_once.run.consumption import (
     follow_event_time,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError
 from dbt_exactly_once.adapter.tables import Table, columns_of
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.guards import guard_lock
 from dbt_exactly_once.run.migration import add_columns

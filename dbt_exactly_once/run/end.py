@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError, one_line, told_in_a_line
 from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING
+from dbt_exactly_once.errors import ExactlyOnceError, one_line, told_in_a_line
 from dbt_exactly_once.run import maintenance
 from dbt_exactly_once.run.consumption import keep_consumed, tag_of
 from dbt_exactly_once.run.current_run import Run

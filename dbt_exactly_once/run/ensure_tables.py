@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError
 from dbt_exactly_once.adapter.lake_version import (
     RECORD,
     check_columns,
     check_version,
     lacking_columns,
 )
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_tables import MOVED
 from dbt_exactly_once.run.publication import or_rebuild
 from dbt_exactly_once.run.state import State

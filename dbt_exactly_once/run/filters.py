@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, one_line
+from dbt_exactly_once.adapter.engine import Engine
+from dbt_exactly_once.errors import ExactlyOnceError, one_line
 
 _TOKEN = re.compile(
     r"""(?P<quoted>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`)"""

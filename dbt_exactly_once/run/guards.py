@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError
 from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.state import State
 

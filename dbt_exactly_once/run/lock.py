@@ -11,8 +11,9 @@ import time
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 
-from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, literal, one_line
+from dbt_exactly_once.adapter.engine import Engine, literal
 from dbt_exactly_once.adapter.shared_session import LOCK
+from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.process import ProcessIdentity
 from dbt_exactly_once.run.tables import Tables
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError
 from dbt_exactly_once.adapter.tables import Table
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_rows import LandedRows
 from dbt_exactly_once.run.publication import HISTORY, RECORD
 from dbt_exactly_once.run.state import State

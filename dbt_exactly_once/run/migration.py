@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, literal
+from dbt_exactly_once.adapter.engine import Engine, literal
 from dbt_exactly_once.adapter.lake_version import (
     LAKE_VERSION,
     RECORD,
@@ -20,6 +20,7 @@ from dbt_exactly_once.adapter.lake_version import (
     lacking_columns,
 )
 from dbt_exactly_once.adapter.tables import Table
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.services.executions import patiently
 
 # the snapshots of a migration have this before their id, as those of a run have the run's

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError, SparkEngine
+from dbt_exactly_once.adapter.engine import SparkEngine
 from dbt_exactly_once.adapter.lake_version import RECORD
 from dbt_exactly_once.adapter.session import (
     Project,
@@ -22,6 +22,7 @@ from dbt_exactly_once.adapter.session import (
 )
 from dbt_exactly_once.adapter.shared_session import LOCK
 from dbt_exactly_once.adapter.startup import PACKAGES
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_tables import MOVED
 from dbt_exactly_once.run.lock import GRAVE
 from dbt_exactly_once.run.operations import move

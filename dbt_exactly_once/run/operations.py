@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError
 from dbt_exactly_once.adapter.lake_version import LAKE_VERSION, RECORD, version_of
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_tables import MOVED
 from dbt_exactly_once.run import maintenance
 from dbt_exactly_once.run.begin import prepare_session

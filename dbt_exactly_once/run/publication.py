@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError
+from dbt_exactly_once.adapter.engine import Engine
 from dbt_exactly_once.adapter.lake_version import RECORD
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.lock import RunLock
 from dbt_exactly_once.run.tables import Tables
 

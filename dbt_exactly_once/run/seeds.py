@@ -6,7 +6,8 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError, literal
+from dbt_exactly_once.adapter.engine import literal
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.state import State
 

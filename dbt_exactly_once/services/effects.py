@@ -7,7 +7,8 @@ moved meanwhile, and where the branch is gone: who takes over from a run drops i
 
 from __future__ import annotations
 
-from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, literal, one_line
+from dbt_exactly_once.adapter.engine import Engine, literal
+from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.services.executions import main_of, move_main
 
 BRANCH_PREFIX = "effect_"

@@ -15,8 +15,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError, SparkEngine, one_line
+from dbt_exactly_once.adapter.engine import SparkEngine
 from dbt_exactly_once.adapter.lake_version import RECORD
+from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.landing.brokers import Publisher, UndeliverableError
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from contextlib import suppress
 from typing import TypeVar
 from uuid import uuid4
 
-from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, one_line
+from dbt_exactly_once.adapter.engine import Engine
+from dbt_exactly_once.errors import ExactlyOnceError, one_line
 
 Work = TypeVar("Work")
 Answer = TypeVar("Answer")

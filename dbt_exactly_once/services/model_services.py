@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, literal, one_line
+from dbt_exactly_once.adapter.engine import Engine, literal
+from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.services.effects import Effect, UnknownCommitError
 from dbt_exactly_once.services.executions import (
     LONGEST_MESSAGE,

@@ -19,7 +19,8 @@ from datetime import datetime, timezone
 from typing import Any
 from uuid import uuid4
 
-from dbt_exactly_once.adapter.engine import Engine, ExactlyOnceError, literal, one_line
+from dbt_exactly_once.adapter.engine import Engine, literal
+from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.services.executions import (
     ERROR,
     LONGEST_MESSAGE,

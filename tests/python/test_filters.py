@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.filters import filter_sql
 
 

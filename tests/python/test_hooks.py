@@ -15,7 +15,7 @@ import pytest
 from dbt_runs import LINKED, PROJECT_FOLDER
 from thrift_servers import free_port
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.resolvers.hooks import OWN_FOLDER, load_hooks
 
 SHIPPED = ["examples.jms_delivery_count", "examples.order_exists", "examples.orders_exist"]

@@ -12,9 +12,10 @@ import yaml
 from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError, SparkEngine
+from dbt_exactly_once.adapter.engine import SparkEngine
 from dbt_exactly_once.adapter.lake_version import LAKE_VERSION, VERSION_PROPERTY, check_lake
 from dbt_exactly_once.cli import main
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run import migration
 from dbt_exactly_once.run.migration import Step
 

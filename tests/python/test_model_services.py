@@ -12,7 +12,8 @@ import yaml
 from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError, SparkEngine
+from dbt_exactly_once.adapter.engine import SparkEngine
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.services.effects import Effect
 from dbt_exactly_once.services.executions import Executions
 from dbt_exactly_once.services.model_services import ModelService, ModelServices

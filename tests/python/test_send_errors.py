@@ -17,8 +17,8 @@ from dbt_runs import DbtRuns
 from pyspark.sql import SparkSession
 from rabbitmq import RabbitMqBroker
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError
 from dbt_exactly_once.cli import main
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.brokers import AmqpPublisher, RabbitMqPublisher, UndeliverableError
 
 THEN = datetime.now(timezone.utc).replace(microsecond=0) - timedelta(hours=3)

@@ -15,8 +15,9 @@ import pytest
 from dbt_runs import LEDGERS, PROJECT_FOLDER, DbtRuns, failures
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import ExactlyOnceError, SessionEngine, SparkEngine, SqlEngine
+from dbt_exactly_once.adapter.engine import SessionEngine, SparkEngine, SqlEngine
 from dbt_exactly_once.adapter.shared_session import LOCK
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.door import ExactlyOnce
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=timezone.utc)
