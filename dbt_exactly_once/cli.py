@@ -248,7 +248,8 @@ def _land(options: argparse.Namespace) -> int:
 
 def _chosen_broker(options: argparse.Namespace) -> type[Broker] | None:
     """The kind of broker that the options name; files are named instead of one."""
-    from dbt_exactly_once.landing.brokers import Amqp, RabbitMq
+    from dbt_exactly_once.landing.amqp import Amqp
+    from dbt_exactly_once.landing.rabbitmq import RabbitMq
 
     chosen = RabbitMq if options.rabbitmq else Amqp if options.amqp else None
     if chosen is None and not options.files:
@@ -401,7 +402,9 @@ def _error_sender(
     say: Callable[[str], None],
 ) -> ErrorSender:
     """What sends error documents through the broker that the options name."""
-    from dbt_exactly_once.landing.brokers import AmqpPublisher, Publisher, RabbitMqPublisher
+    from dbt_exactly_once.landing.amqp import AmqpPublisher
+    from dbt_exactly_once.landing.brokers import Publisher
+    from dbt_exactly_once.landing.rabbitmq import RabbitMqPublisher
     from dbt_exactly_once.services.error_sender import ErrorSender
 
     def open_publisher() -> Publisher:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dbt_exactly_once.errors import told_in_a_line
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -181,117 +179,6 @@ class SparkEngine(SqlEngine):
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in self._spark.sql(sql).collect()]
-
-
-class SessionEngine(SqlEngine):
-    """SQL for what reads and writes rows; Iceberg's own methods, in the session, for the rest."""
-
-    def __init__(self, adapter: Any) -> None:
-        super().__init__(adapter)
-        self._opened: SparkSession | None = None
-        # Java's classes by their names: Py4J looks through all jars for each part of one
-        self._classes: dict[str, Any] = {}
-
-    @property
-    def _session(self) -> SparkSession:
-        from pyspark.sql import SparkSession
-
-        # opens the connection, and so the session, where dbt has not yet
-        self._adapter.connections.get_thread_connection().handle  # noqa: B018
-        if self._opened is None or self._opened.sparkContext._jsc is None:
-            session = SparkSession.builder.getOrCreate()
-            java = session._jvm
-            # before the session: dbt's threads come here at the same time
-            self._classes = {
-                "Spark3Util": java.org.apache.iceberg.spark.Spark3Util,
-                "String": java.java.lang.String,
-            }
-            self._opened = session
-        return self._opened
-
-    def _table(self, relation: str) -> Any:
-        session = self._session
-        # with its catalog: what is current is known to threads that have run a statement only
-        table = self._classes["Spark3Util"].loadIcebergTable(
-            session._jsparkSession, f"{self.catalog()}.{relation}"
-        )
-        # the catalog may have been told to keep tables for a while
-        table.refresh()
-        return table
-
-    def set(self, key: str, value: str) -> None:
-        self._session.conf.set(key, value)
-
-    def reset(self, key: str) -> None:
-        self._session.conf.unset(key)
-
-    def setting(self, key: str) -> str | None:
-        return self._session.conf.get(key, None)
-
-    @told_in_a_line()
-    def properties(self, relation: str) -> dict[str, str] | None:
-        from pyspark.errors import AnalysisException
-
-        try:
-            table = self._table(relation)
-            snapshot = table.currentSnapshot()
-            shown = {"current-snapshot-id": str(snapshot.snapshotId()) if snapshot else "none"}
-            return {**self._entries(table.properties()), **shown}
-        except AnalysisException as error:
-            if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
-                raise
-            return None
-
-    @told_in_a_line()
-    def columns(self, relation: str) -> list[str]:
-        return [field.name() for field in self._table(relation).schema().columns()]
-
-    @told_in_a_line()
-    def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
-        return {relation: self._snapshots(self._table(relation)) for relation in relations}
-
-    @told_in_a_line()
-    def commits_between(self, relation: str, start: str, end: str) -> list[str] | None:
-        # a step for each commit: a table may have many snapshots from before the start
-        table = self._table(relation)
-        kinds = []
-        while end != start:
-            snapshot = table.snapshot(int(end))
-            if snapshot is None or snapshot.parentId() is None:
-                return None
-            kinds.append(snapshot.operation())
-            end = str(snapshot.parentId())
-        return kinds if table.snapshot(int(start)) is not None else None
-
-    @told_in_a_line()
-    def has_snapshot(self, relation: str, snapshot: str) -> bool:
-        return self._table(relation).snapshot(int(snapshot)) is not None
-
-    @told_in_a_line()
-    def fast_forward(self, relation: str, branch: str) -> None:
-        self._table(relation).manageSnapshots().fastForwardBranch("main", branch).removeBranch(
-            branch
-        ).commit()
-
-    @told_in_a_line()
-    def drop_branch(self, relation: str, branch: str) -> None:
-        table = self._table(relation)
-        if table.refs().containsKey(branch):
-            table.manageSnapshots().removeBranch(branch).commit()
-
-    def _snapshots(self, table: Any) -> dict[str, str]:
-        return {name: str(ref.snapshotId()) for name, ref in self._entries(table.refs()).items()}
-
-    def _entries(self, found: Any) -> dict[str, Any]:
-        """The entries of a map of Java's; Py4J has four calls for each, and an error at the end."""
-        names = self._classes["String"].join("\0", found.keySet()).split("\0")
-        return {name: found.getOrDefault(name, None) for name in names if name}
-
-
-def engine_of(adapter: Any) -> Engine:
-    """The engine for an adapter's connection."""
-    is_session = adapter.config.credentials.method == "session"
-    return SessionEngine(adapter) if is_session else SqlEngine(adapter)
 
 
 def literal(value: object) -> str:

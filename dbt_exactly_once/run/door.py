@@ -15,8 +15,9 @@ from typing import Any
 
 from dbt.flags import get_flags
 
-from dbt_exactly_once.adapter.engine import Engine, engine_of
+from dbt_exactly_once.adapter.engine import Engine
 from dbt_exactly_once.adapter.lake_version import check_version
+from dbt_exactly_once.adapter.session_engine import engine_of
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_rows import LandedRows
 from dbt_exactly_once.resolvers.asking import ask_resolvers

@@ -20,9 +20,11 @@ from rabbitmq import RabbitMqBroker
 
 from dbt_exactly_once.adapter.session import Project
 from dbt_exactly_once.cli import main
-from dbt_exactly_once.landing.brokers import Amqp, RabbitMq, land_from_broker, row_of, write_rows
+from dbt_exactly_once.landing.amqp import Amqp
+from dbt_exactly_once.landing.brokers import land_from_broker, row_of, write_rows
 from dbt_exactly_once.landing.files import read_batches
 from dbt_exactly_once.landing.land import Landing, land
+from dbt_exactly_once.landing.rabbitmq import RabbitMq
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
 
@@ -193,7 +195,7 @@ def fail_one(broker: ArtemisBroker, queue: str) -> None:
 
 TAKE_AND_WAIT = """
 import sys, time
-from dbt_exactly_once.landing.brokers import Amqp
+from dbt_exactly_once.landing.amqp import Amqp
 print(len(Amqp(sys.argv[1], sys.argv[2], 10).receive(1, 60)), flush=True)
 time.sleep(600)
 """

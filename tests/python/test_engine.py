@@ -10,7 +10,8 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import Engine, SessionEngine, SqlEngine, engine_of
+from dbt_exactly_once.adapter.engine import Engine, SqlEngine
+from dbt_exactly_once.adapter.session_engine import SessionEngine, engine_of
 from dbt_exactly_once.errors import ExactlyOnceError, told_in_a_line
 
 Rows = Callable[[str], list[tuple[object, ...]]]

@@ -19,7 +19,9 @@ from rabbitmq import RabbitMqBroker
 
 from dbt_exactly_once.cli import main
 from dbt_exactly_once.errors import ExactlyOnceError
-from dbt_exactly_once.landing.brokers import AmqpPublisher, RabbitMqPublisher, UndeliverableError
+from dbt_exactly_once.landing.amqp import AmqpPublisher
+from dbt_exactly_once.landing.brokers import UndeliverableError
+from dbt_exactly_once.landing.rabbitmq import RabbitMqPublisher
 
 THEN = datetime.now(timezone.utc).replace(microsecond=0) - timedelta(hours=3)
 VIEWS = ["execution_state", "dispatched_documents", "error_documents"]

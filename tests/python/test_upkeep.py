@@ -15,7 +15,8 @@ import pytest
 from dbt_runs import LEDGERS, PROJECT_FOLDER, DbtRuns, failures
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import SessionEngine, SparkEngine, SqlEngine
+from dbt_exactly_once.adapter.engine import SparkEngine, SqlEngine
+from dbt_exactly_once.adapter.session_engine import SessionEngine
 from dbt_exactly_once.adapter.shared_session import LOCK
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.door import ExactlyOnce
