@@ -7,23 +7,20 @@ exactly the documents in doubt whose service was at work.
 
 from __future__ import annotations
 
-import json
 import queue
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
-from uuid import uuid4
 
 from dbt_exactly_once.adapter.engine import Engine, literal
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
+from dbt_exactly_once.services.calls import Call, as_json, error_text, rows_of
 from dbt_exactly_once.services.executions import (
     ERROR,
-    LONGEST_MESSAGE,
     STARTED,
     SUCCESS,
     TRANSIENT_ERROR,
@@ -42,37 +39,10 @@ WORK = (
     "errors_to",
     "received_at",
 )
-# a service that is at work says so this often within its execution timeout
-HEARTBEATS = 3
 # attempts to write down what has ended, once no other service is at work
 TELLINGS = 6
 # what could not be written is tried again after a second, then after ever longer, up to these
 LONGEST_PAUSE = 30.0
-# characters of what a service returns that are kept
-LONGEST_RESULT = 10_000
-
-
-@dataclass
-class Call:
-    """One call of a service, at work or ended."""
-
-    work: Any
-    timeout_seconds: float
-    started_at: datetime
-    # when it is time to say that it is at work, by the clock of this process
-    beat_at: float = 0
-    event: str | None = None
-    message: str | None = None
-    result: str | None = None
-    ended_at: datetime | None = None
-
-    @property
-    def document(self) -> str:
-        return f"{self.work.delivery_id} of {self.work.trigger_name}"
-
-    def beat_after(self, seconds: float) -> None:
-        """Say next that it is at work after so long, and in time for its execution timeout."""
-        self.beat_at = time.monotonic() + min(seconds, self.timeout_seconds / HEARTBEATS)
 
 
 class Worker:
@@ -147,7 +117,7 @@ class Worker:
         started_at = _now()
         taken = self._executions.start(
             lambda: self._look_up(most),
-            lambda calls: self._rows(calls, STARTED),
+            lambda calls: rows_of(calls, STARTED),
         )
         for call in taken or []:
             call.started_at = started_at
@@ -187,12 +157,12 @@ class Worker:
         try:
             answer = self._services[call.work.service](call.work)
             call.event, call.message = SUCCESS, answer if isinstance(answer, str) else None
-            call.result, lost = _as_json(answer)
+            call.result, lost = as_json(answer)
             call.message = call.message or lost
         except self._transient_error as error:
-            call.event, call.message = TRANSIENT_ERROR, _said(error)
+            call.event, call.message = TRANSIENT_ERROR, error_text(error)
         except BaseException as error:  # sys.exit() too would end this thread only
-            call.event, call.message = ERROR, _said(error)
+            call.event, call.message = ERROR, error_text(error)
         call.ended_at = _now()
         self._ended.put(call)
 
@@ -217,7 +187,7 @@ class Worker:
         ended = self._ended_calls
         if not ended or time.monotonic() < self._tell_at:
             return
-        rows = " union all ".join(self._rows([call], str(call.event)) for call in ended)
+        rows = " union all ".join(rows_of([call], str(call.event)) for call in ended)
         try:
             self._executions.append(rows)
         except Exception as error:
@@ -247,7 +217,7 @@ class Worker:
         if not late:
             return
         try:
-            self._executions.append(self._rows(late, STARTED))
+            self._executions.append(rows_of(late, STARTED))
         except Exception as error:
             named = ", ".join(call.document for call in late)
             self._say(f"cannot say that {named} is at work, tries again: {one_line(error)}")
@@ -256,26 +226,6 @@ class Worker:
             return
         for call in late:
             call.beat_after(call.timeout_seconds)
-
-    def _rows(self, calls: Iterable[Call], event: str) -> str:
-        recorded_at = _time(_now())
-        rows = []
-        for call in calls:
-            values = [
-                literal(uuid4()),
-                literal(call.work.delivery_id),
-                literal(call.work.trigger_name),
-                literal(call.work.service),
-                str(int(call.work.attempt)),
-                literal(event),
-                _time(call.started_at),
-                _time(call.ended_at),
-                literal(call.message[:LONGEST_MESSAGE] if call.message else None),
-                literal(call.result),
-                recorded_at,
-            ]
-            rows.append(f"({', '.join(values)})")
-        return f"select * from values {', '.join(rows)}"
 
     @property
     def left(self) -> list[str]:
@@ -333,29 +283,5 @@ def _aware(values: list[Any]) -> list[Any]:
     ]
 
 
-def _said(error: BaseException) -> str:
-    text = str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _as_json(answer: Any) -> tuple[str | None, str | None]:
-    """What a service has returned, as JSON, and else why that is not kept; it has succeeded."""
-    if answer is None:
-        return None, None
-    try:
-        text = json.dumps(answer, ensure_ascii=False, allow_nan=False, default=str)
-    except Exception as error:
-        return None, f"what it returned is not kept, it cannot be written as JSON: {_said(error)}"
-    if len(text) > LONGEST_RESULT:
-        return None, f"what it returned is not kept: {len(text)} characters of JSON are too many"
-    return text, None
-
-
 def _now() -> datetime:
     return datetime.now(timezone.utc)
-
-
-def _time(moment: datetime | None) -> str:
-    if moment is None:
-        return "cast(null as timestamp)"
-    return f"timestamp '{moment.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S.%f}+00:00'"

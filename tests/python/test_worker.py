@@ -210,7 +210,7 @@ def test_a_long_call_says_that_it_is_still_at_work(
 ) -> None:
     land(runs, "parcel", "p1")
     # as a trigger with an execution timeout of a moment would have it
-    monkeypatch.setattr("dbt_exactly_once.services.worker.HEARTBEATS", 10_000_000)
+    monkeypatch.setattr("dbt_exactly_once.services.calls.HEARTBEATS", 10_000_000)
     beats = threading.Event()
 
     def ship(_: Work) -> None:

@@ -1,0 +1,92 @@
+"""A call of a service, what it has returned, and the rows that record it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+from uuid import uuid4
+
+from dbt_exactly_once.adapter.engine import literal
+from dbt_exactly_once.services.executions import LONGEST_MESSAGE
+
+# a service that is at work says so this often within its execution timeout
+HEARTBEATS = 3
+# characters of what a service returns that are kept
+LONGEST_RESULT = 10_000
+
+
+@dataclass
+class Call:
+    """One call of a service, at work or ended."""
+
+    work: Any
+    timeout_seconds: float
+    started_at: datetime
+    # when it is time to say that it is at work, by the clock of this process
+    beat_at: float = 0
+    event: str | None = None
+    message: str | None = None
+    result: str | None = None
+    ended_at: datetime | None = None
+
+    @property
+    def document(self) -> str:
+        return f"{self.work.delivery_id} of {self.work.trigger_name}"
+
+    def beat_after(self, seconds: float) -> None:
+        """Say next that it is at work after so long, and in time for its execution timeout."""
+        self.beat_at = time.monotonic() + min(seconds, self.timeout_seconds / HEARTBEATS)
+
+
+def rows_of(calls: Iterable[Call], event: str) -> str:
+    """The rows of trigger_executions that tell an event of some calls."""
+    recorded_at = _time(datetime.now(timezone.utc))
+    rows = []
+    for call in calls:
+        values = [
+            literal(uuid4()),
+            literal(call.work.delivery_id),
+            literal(call.work.trigger_name),
+            literal(call.work.service),
+            str(int(call.work.attempt)),
+            literal(event),
+            _time(call.started_at),
+            _time(call.ended_at),
+            literal(call.message[:LONGEST_MESSAGE] if call.message else None),
+            literal(call.result),
+            recorded_at,
+        ]
+        rows.append(f"({', '.join(values)})")
+    return f"select * from values {', '.join(rows)}"
+
+
+def error_text(error: BaseException) -> str:
+    """What an execution says of an error."""
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def as_json(answer: Any) -> tuple[str | None, str | None]:
+    """What a service has returned, as JSON, and else why that is not kept; it has succeeded."""
+    if answer is None:
+        return None, None
+    try:
+        text = json.dumps(answer, ensure_ascii=False, allow_nan=False, default=str)
+    except Exception as error:
+        return (
+            None,
+            f"what it returned is not kept, it cannot be written as JSON: {error_text(error)}",
+        )
+    if len(text) > LONGEST_RESULT:
+        return None, f"what it returned is not kept: {len(text)} characters of JSON are too many"
+    return text, None
+
+
+def _time(moment: datetime | None) -> str:
+    if moment is None:
+        return "cast(null as timestamp)"
+    return f"timestamp '{moment.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S.%f}+00:00'"
