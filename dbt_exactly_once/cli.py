@@ -314,8 +314,8 @@ def _report(options: argparse.Namespace) -> int:
 
 def _prepare(options: argparse.Namespace) -> int:
     """Keep the classes of a run in an archive, where Java and the jars have none yet."""
+    from dbt_exactly_once.adapter.prepare import prepare
     from dbt_exactly_once.adapter.session import find_project
-    from dbt_exactly_once.adapter.startup import prepare
 
     project = find_project(options.project_dir)
     print(prepare(project, options.profiles_dir, options.target))
@@ -457,7 +457,7 @@ def _migrate(options: argparse.Namespace) -> int:
 def _thrift_server(options: argparse.Namespace) -> int:
     """Serve the lake of a session target over Thrift, to one dbt project or to readers."""
     from dbt_exactly_once.adapter.session import find_project, read_credentials
-    from dbt_exactly_once.adapter.thrift_server import serve
+    from dbt_exactly_once.thrift_server import serve
 
     project = find_project(options.project_dir)
     credentials = read_credentials(project, options.profiles_dir, options.target)

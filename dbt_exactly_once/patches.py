@@ -83,7 +83,7 @@ def _open_where_the_lake_is(
         if connection.credentials.method == "session":
             _keep_settings(opened)
         if connection.credentials.method == "thrift":
-            look_around(opened, hooks, flags.WHICH)
+            look_around(opened, hooks and hooks.content, flags.WHICH)
         return opened
 
 

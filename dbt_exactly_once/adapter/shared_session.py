@@ -7,7 +7,7 @@ functions are those that the server has loaded, which may be older than the proj
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dbt.adapters.contracts.connection import Connection, ConnectionState, LazyHandle
 from dbt.adapters.spark.connections import SparkConnectionManager
@@ -15,9 +15,6 @@ from dbt.adapters.spark.connections import SparkConnectionManager
 from dbt_exactly_once.adapter.engine import SESSION_SETTINGS, Engine, SqlEngine
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.process import ProcessIdentity
-
-if TYPE_CHECKING:
-    from dbt_exactly_once.resolvers.hooks import Hooks
 
 BRANCH_SETTING = "spark.wap.branch"
 # the schema of the lock of the run that has set the branch
@@ -33,8 +30,11 @@ COMMANDS_THAT_PUBLISH = ("run", "build")
 COMMANDS_THAT_MAY_SHARE = (*COMMANDS_THAT_PUBLISH, "seed")
 
 
-def look_around(connection: Connection, hooks: Hooks | None, command: str) -> None:
-    """Look at what a shared session holds before a command uses it, and set what SQL depends on."""
+def look_around(connection: Connection, hooks: str | None, command: str) -> None:
+    """Look at what a shared session holds before a command uses it, and set what SQL depends on.
+
+    hooks: the content of the project's python_udfs, where the command may call them.
+    """
     engine = _ConnectionEngine(connection)
     try:
         # the server may have been started by other means than ours
@@ -44,7 +44,7 @@ def look_around(connection: Connection, hooks: Hooks | None, command: str) -> No
             check_sharing(engine)
         tidy_up(engine, command)
         if hooks is not None:
-            check_hooks(engine, hooks.content)
+            check_hooks(engine, hooks)
     except BaseException:
         # as it was: whoever asks for it next is told as well
         connection.handle.close()

@@ -42,7 +42,36 @@ def land_again(
     requests: the rows of resubmissions that no run has consumed; rejected: relation of all
     rejections; journal: the ledger journal_entries; columns: names and types of deliveries.
     """
-    found = engine.rows(
+    became = []
+    taken: set[str] = set()
+    for found in _requested(engine, requests, rejected, journal):
+        resubmission_id, *request, is_repeated, is_taken = found
+        trigger_name, requested_at, document, rejection_id, reason, raw_text = request
+        row = _row(raw_text, document)
+        refused_for = _refusal(is_repeated, is_taken or rejection_id in taken, reason)
+        if refused_for or row is None:
+            became.append(LandedAgain(resubmission_id, None, refused_for or "UNREADABLE"))
+            continue
+        if row.get("received_at") is None:
+            # it is taken now
+            row["received_at"] = f"{requested_at}Z"
+        if trigger_name:
+            row["destination"] = trigger_name
+        try:
+            values = _values(row, columns)
+        except NotOfTypeError as error:
+            became.append(LandedAgain(resubmission_id, None, f"WRONG_TYPE {error}"))
+            continue
+        taken.add(rejection_id)
+        ids = [*_usable(row.get("delivery_id")), rejection_id]
+        delivery_id = _land(engine, deliveries, rejected, values, ids, requested_at)
+        became.append(LandedAgain(resubmission_id, delivery_id, None))
+    return became
+
+
+def _requested(engine: Engine, requests: str, rejected: str, journal: str) -> list[tuple[Any, ...]]:
+    """What is asked to land again, with its rejection and what the journal has of both."""
+    return engine.rows(
         f"""
         select
             requests.resubmission_id,
@@ -64,39 +93,15 @@ def land_again(
         order by min(requests.requested_at), requests.resubmission_id
         """
     )
-    became = []
-    taken: set[str] = set()
-    for resubmission_id, *request, is_repeated, is_taken in found:
-        trigger_name, requested_at, document, rejection_id, reason, raw_text = request
-        row = _row(raw_text, document)
-        if is_repeated:
-            refused_for = "REPEATED"
-        elif is_taken or rejection_id in taken:
-            refused_for = "RESUBMITTED"
-        elif reason == "REPEATED":
-            refused_for = "LANDED"
-        elif row is None:
-            refused_for = "UNREADABLE"
-        else:
-            refused_for = None
-        if refused_for or row is None:
-            became.append(LandedAgain(resubmission_id, None, refused_for))
-            continue
-        if row.get("received_at") is None:
-            # it is taken now
-            row["received_at"] = f"{requested_at}Z"
-        if trigger_name:
-            row["destination"] = trigger_name
-        try:
-            values = _values(row, columns)
-        except NotOfTypeError as error:
-            became.append(LandedAgain(resubmission_id, None, f"WRONG_TYPE {error}"))
-            continue
-        taken.add(rejection_id)
-        ids = [*_usable(row.get("delivery_id")), rejection_id]
-        delivery_id = _land(engine, deliveries, rejected, values, ids, requested_at)
-        became.append(LandedAgain(resubmission_id, delivery_id, None))
-    return became
+
+
+def _refusal(is_repeated: bool, is_taken: bool, reason: str) -> str | None:
+    """Why a request is not met; is_taken: whether its rejection has landed again already."""
+    if is_repeated:
+        return "REPEATED"
+    if is_taken:
+        return "RESUBMITTED"
+    return "LANDED" if reason == "REPEATED" else None
 
 
 def _row(raw_text: str | None, document: str | None) -> dict[str, Any] | None:

@@ -62,7 +62,7 @@ def test_a_cluster_gets_its_parameters_as_they_are_written(jar: Path) -> None:
 def test_an_archive_is_used_with_the_jars_it_was_made_with_only(jar: Path) -> None:
     remember(jar)
     quick = startup.quickened(parameters())
-    archive = startup._archive_of(quick)
+    archive = startup.archive_of(quick)
     assert archive is not None
     assert "SharedArchiveFile" not in quick[startup.JAVA_OPTIONS]
 
@@ -78,7 +78,7 @@ def test_another_garbage_collector_has_another_archive(jar: Path) -> None:
     remember(jar)
     options = ["-XX:+UseSerialGC", "-XX:+UseG1GC"]
     archives = [
-        startup._archive_of(startup.quickened(parameters(**{startup.JAVA_OPTIONS: text})))
+        startup.archive_of(startup.quickened(parameters(**{startup.JAVA_OPTIONS: text})))
         for text in options
     ]
     assert archives[0] != archives[1]
@@ -88,7 +88,7 @@ def test_the_run_that_writes_an_archive_uses_none(
     jar: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember(jar)
-    archive = startup._archive_of(startup.quickened(parameters()))
+    archive = startup.archive_of(startup.quickened(parameters()))
     assert archive is not None
     archive.touch()
     monkeypatch.setenv(startup.WRITE_ARCHIVE, str(folder / "new"))

@@ -1,0 +1,106 @@
+"""`exactly-once prepare`: the archive of classes that lets Spark start quickly, see startup.py."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dbt_exactly_once.adapter.lake import CATALOG_SETTING, SQLITE
+from dbt_exactly_once.adapter.session import Project, read_credentials
+from dbt_exactly_once.adapter.startup import PACKAGES, WRITE_ARCHIVE, archive_of, quickened
+from dbt_exactly_once.errors import ExactlyOnceError
+
+
+def prepare(project: Project, profiles_dir: str | None, target: str | None) -> str:
+    """Make the archive for a target where there is none yet; returns what was done.
+
+    The classes are those of a run in a lake of its own, which is thrown away.
+    """
+    credentials = read_credentials(project, profiles_dir, target)
+    parameters = credentials.server_side_parameters
+    if credentials.method != "session" or not parameters.get("spark.master", "").startswith(
+        "local"
+    ):
+        return "nothing to prepare: this target does not run Spark on this machine"
+    if not any(str(value).startswith(SQLITE) for value in parameters.values()):
+        return "nothing to prepare: this target's catalog is not a file on this machine"
+    archive = archive_of(quickened(parameters))
+    if archive is not None and archive.exists():
+        return f"{archive} is there"
+
+    with tempfile.TemporaryDirectory(prefix="exactly_once_") as folder:
+        place = Path(folder)
+        _write_profile(place, parameters)
+        # loads the seeds, and lets Spark fetch and name the jars
+        _dbt(project, place, ["seed"], {})
+        archive = archive_of(quickened(parameters))
+        if archive is None:
+            return f"no archive was made: the jars of {PACKAGES} are not on this machine"
+        written = archive.with_suffix(f".{os.getpid()}")
+        try:
+            # what runs on a schedule, so its classes are what is worth keeping
+            command = ["build", "--selector", "hot_path"]
+            _dbt(project, place, command, {WRITE_ARCHIVE: str(written)})
+            if not written.exists():
+                raise ExactlyOnceError(f"Java has written no archive to {archive.parent}")
+            for old in archive.parent.glob("classes-*.jsa"):
+                old.unlink()
+            written.replace(archive)
+        finally:
+            written.unlink(missing_ok=True)
+    return f"{archive} made, {archive.stat().st_size >> 20} MB"
+
+
+def _write_profile(place: Path, parameters: dict[str, Any]) -> None:
+    """The target with its lake in another place."""
+    moved = dict(parameters)
+    for name, value in parameters.items():
+        setting = CATALOG_SETTING.fullmatch(name)
+        if setting is not None:
+            is_catalog_file = str(value).startswith(SQLITE)
+            moved[name] = f"{SQLITE}{place}/catalog.db" if is_catalog_file else f"{place}/warehouse"
+    output = {
+        "type": "spark",
+        "method": "session",
+        "schema": "exactly_once",
+        "host": "NA",
+        "threads": 2,
+        "server_side_parameters": moved,
+    }
+    profile = {"exactly_once": {"target": "local", "outputs": {"local": output}}}
+    (place / "profiles.yml").write_text(yaml.safe_dump(profile), encoding="utf-8")
+
+
+def _dbt(project: Project, place: Path, command: list[str], settings: dict[str, str]) -> None:
+    """Run dbt in a process of its own and wait until its Java has ended too.
+
+    Java writes the archive after dbt has ended; it keeps the pipe open until then.
+    """
+    run = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from dbt.cli.main import cli; cli()",
+            *command,
+            f"--project-dir={project.folder}",
+            f"--profiles-dir={place}",
+            f"--target-path={place / 'target'}",
+            f"--log-path={place / 'logs'}",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **settings},
+        check=False,
+    )
+    if run.returncode != 0:
+        said = [line for line in run.stdout.splitlines() if line.strip()]
+        raise ExactlyOnceError(
+            f"dbt {command[0]} did not succeed in a lake of its own: " + " ".join(said[-3:])[:400]
+        )
