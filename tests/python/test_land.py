@@ -23,6 +23,7 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.land import land, stage
 from dbt_exactly_once.landing.landed_tables import REJECTED, read_landed_tables
 from dbt_exactly_once.landing.values import NotOfTypeError, parsed_time
+from dbt_exactly_once.options import LANDING_TABLES
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
 
@@ -486,7 +487,7 @@ def test_the_command_lands_every_table_of_the_source_but_its_own_and_those_of_ot
 ) -> None:
     by_others = {"delivery_holds", "sent_errors"}
     tables = set(read_landed_tables(project.folder))
-    assert {*cli.LANDING_TABLES, REJECTED, *by_others} == tables
+    assert {*LANDING_TABLES, REJECTED, *by_others} == tables
 
 
 # ---------- files
