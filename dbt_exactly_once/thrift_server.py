@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from dbt_exactly_once.adapter.lake_version import check_lake
 from dbt_exactly_once.adapter.session import Project, open_session, quiet_start
 from dbt_exactly_once.adapter.shared_session import HOOKS_SETTING, SHARING_SETTING
+from dbt_exactly_once.adapter.startup import CLASS_PATH, PACKAGES
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.process import stopped_by_signals
 from dbt_exactly_once.resolvers.hooks import load_hooks, register_hooks
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 AUTHENTICATION = "spark.hadoop.hive.server2.authentication"
-PACKAGES = "spark.jars.packages"
-CLASS_PATH = "spark.driver.extraClassPath"
 
 
 def serve(
