@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from dbt_exactly_once.landing.landed_again import LandedAgain
 from dbt_exactly_once.landing.landed_rows import LandedRows
@@ -22,6 +23,8 @@ class Run(Publication):
     landed: dict[str, str | None]
     greatest_received_at: str | None
     removal_bound: str | None = None
+    # what the SQL of its queue depends on, see the macro queue_facts
+    queue_facts: dict[str, Any] = field(default_factory=dict)
     # what its queue was found to hold: whether any key comes more than once, and the greatest
     # received_at; known behind trigger_queue
     knows_queue: bool = False

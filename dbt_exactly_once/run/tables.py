@@ -15,7 +15,11 @@ class Tables:
 
     def __init__(self, engine: Engine, graph: Mapping[str, Any]) -> None:
         nodes = [node for node in graph["nodes"].values() if node["resource_type"] == "model"]
-        of_transaction = [node for node in nodes if "transaction" in node["tags"]]
+        of_transaction = [
+            node
+            for node in nodes
+            if "transaction" in node["tags"] and node["config"]["materialized"] != "ephemeral"
+        ]
         self._engine = engine
         self.ledgers = {
             node["name"]: _ledger(node)

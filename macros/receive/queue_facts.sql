@@ -1,11 +1,16 @@
 {% macro queue_facts() -%}
-    {#- What the SQL of trigger_queue is made of, asked once before it is rendered: whether any
+    {#- What the SQL of trigger_queue and of what it is made of depends on, asked once a run, by
+        checked_deliveries, before they are rendered: whether any
         trigger has a capacity, whether any takes deliveries that earlier runs have consumed, the
         expressions that give triggers their keys (pairs of trigger_name and key),
         whether an operator has ever held one, the days on which the deliveries that come back were
         received (so that only those days of the landed table are read; none are known outside of a
         run), whether any of them is a resubmission, the days of those that have landed since the
         last run, and whether any of these was landed before. -#}
+    {%- set run = current_run() -%}
+    {%- if run and run.queue_facts -%}
+        {{ return(run.queue_facts) }}
+    {%- endif -%}
     {%- set facts = {
         'has_capacity': true,
         'takes_earlier': true,
@@ -16,7 +21,7 @@
         'returning_days': none,
         'landed_days': none,
     } -%}
-    {%- if current_run() -%}
+    {%- if run -%}
         {%- set row = run_query(
             "select coalesce(bool_or(queue_capacity > 0), false), "
             ~ "coalesce(bool_or(takes_earlier_landings), false), to_json(sort_array(collect_list("
@@ -26,7 +31,7 @@
             'has_capacity': row[0],
             'takes_earlier': row[1],
             'key_expressions': fromjson(row[2]),
-            'has_holds': current_run().landed['delivery_holds'] is not none,
+            'has_holds': run.landed['delivery_holds'] is not none,
         }) -%}
         {%- set days = run_query(
             "select cast(to_date(landed_received_at) as string), true, "
@@ -49,6 +54,7 @@
             ~ "landed.delivery_id) limit 1"
         ) -%}
         {%- do facts.update({'has_repeated': repeated.rows | length > 0}) -%}
+        {%- do run.queue_facts.update(facts) -%}
     {%- endif -%}
     {{ return(facts) }}
 {%- endmacro %}

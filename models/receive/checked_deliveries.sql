@@ -1,0 +1,130 @@
+{{ config(materialized='ephemeral') }}
+{%- set facts = queue_facts() -%}
+{%- set landed_keys = keys_by_expression(facts.key_expressions) %}
+-- what the run asks of its queue before it is made
+-- depends_on: {{ ref('current_triggers') }}
+-- depends_on: {{ ref('returning_deliveries') }}
+with
+
+transports as (
+
+    select
+        * except (api),
+        api as transport_api
+    from {{ transports_of_seed() }}
+
+),
+
+landed as (
+
+    select
+        stg_deliveries.*,
+        transports.transport_api
+    from (
+        select
+            *,
+            {{ landed_keys | indent(12) }} as landed_keys
+        from {{ ref('stg_deliveries') }}
+    ) as stg_deliveries
+    left join transports on stg_deliveries.transport = transports.transport
+
+),
+
+checked as (
+
+    select
+        *,
+        {{ contract_breach('transport_api is not null') }} as breach
+    from landed
+
+),
+
+{% if facts.has_repeated -%}
+    landed_earlier as (
+
+        select
+            earlier.delivery_id,
+            min_by(
+                {{ delivery_content() }},
+                struct({{ order_of_landing('earlier') }})
+            ) as content
+        from {{ accepted_deliveries('consumed') }} as earlier
+        left semi join landed on earlier.delivery_id = landed.delivery_id
+        where earlier.landing_rank < 2
+        group by earlier.delivery_id
+
+    ),
+
+    -- also where its landed row has been removed since
+    taken_earlier as (
+
+        select distinct
+            delivery_id,
+            to_date(received_at) as received_on
+        from {{ taken_deliveries(facts.landed_days) }}
+
+    ),
+
+    with_content as (
+
+        select
+            *,
+            {{ delivery_content() }} as content
+        from {{ in_order_of_commits('checked', 'deliveries', 'unconsumed') }}
+
+    ),
+
+    ranked as (
+
+        select
+            *,
+            row_number() over first_landed as arrival,
+            first(content) over first_landed as first_content
+        from with_content
+        window first_landed as (
+            partition by delivery_id, breach is null
+            order by landed_commit, landed_at, landed_file, landed_position
+        )
+
+    ),
+
+    judged as (
+
+        select
+            ranked.* except (arrival, first_content, content, breach, landed_commit),
+            case
+                when ranked.breach is not null then ranked.breach
+                when landed_earlier.content is not null or ranked.arrival > 1
+                    then if(
+                        coalesce(landed_earlier.content, ranked.first_content) = ranked.content,
+                        'REPEATED',
+                        'CONFLICTING'
+                    )
+                when taken_earlier.delivery_id is not null then 'REPEATED'
+            end as rejected_because
+        from ranked
+        left join landed_earlier on ranked.delivery_id = landed_earlier.delivery_id
+        left join taken_earlier
+            on
+                ranked.delivery_id = taken_earlier.delivery_id
+                and to_date(ranked.received_at) = taken_earlier.received_on
+
+    ),
+{%- else -%}
+judged as (
+
+    select
+        * except (breach),
+        breach as rejected_because
+    from checked
+
+),
+{%- endif %}
+
+final as (
+
+    select * from judged
+
+)
+
+select * from final

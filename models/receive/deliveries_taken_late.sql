@@ -1,0 +1,77 @@
+{{ config(materialized='ephemeral') }}
+-- depends_on: {{ ref('checked_deliveries') }}
+{%- set landed_keys = keys_by_expression(queue_facts().key_expressions) %}
+with
+
+current_triggers as (
+
+    select * from {{ ref('current_triggers') }}
+
+),
+
+transports as (
+
+    select
+        * except (api),
+        api as transport_api
+    from {{ transports_of_seed() }}
+
+),
+
+consumed_deliveries as (
+
+    select
+        deliveries.* except (arrival),
+        transports.transport_api
+    from (
+        select
+            *,
+            {{ landed_keys | indent(16) }} as landed_keys,
+            row_number() over (
+                partition by delivery_id
+                order by {{ order_of_landing('consumed') }}
+            ) as arrival
+        from {{ accepted_deliveries('consumed') }} as consumed
+        where landing_rank < 2
+    ) as deliveries
+    left join transports on deliveries.transport = transports.transport
+    where deliveries.arrival = 1
+
+),
+
+final as (
+
+    select
+        consumed_deliveries.*,
+        cast(null as string) as rejected_because,
+        current_triggers.trigger_name,
+        cast(null as string) as left_out,
+        consumed_deliveries.delivery_id as landed_delivery_id,
+        consumed_deliveries.received_at as landed_received_at,
+        'LANDED' as origin,
+        0 as recoveries,
+        cast(null as string) as resubmission_id,
+        false as examined,
+        cast(null as timestamp) as waiting_since,
+        false as had_waited,
+        cast(null as string) as was_waiting_for,
+        false as is_gone
+    from consumed_deliveries
+    inner join current_triggers
+        on
+            current_triggers.takes_earlier_landings
+            and consumed_deliveries.received_at >= current_triggers.takes_from
+    left join {{ ref('subscriptions') }} as subscriptions
+        on
+            current_triggers.trigger_name = subscriptions.subscriber
+            and consumed_deliveries.document_type = subscriptions.subscribed_type
+            and consumed_deliveries.transport_api = subscriptions.subscribed_api
+    where
+        consumed_deliveries.destination = current_triggers.trigger_name
+        or (
+            consumed_deliveries.destination is null and subscriptions.subscriber is not null
+        )
+
+)
+
+select * from final
