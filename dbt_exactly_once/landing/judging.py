@@ -20,7 +20,7 @@ DELIVERIES = "deliveries"
 LANDED_AT = "landed_at"
 REPEATED = "REPEATED"
 CONFLICTING = "CONFLICTING"
-MACROS = Path("macros/receive")
+MACROS = Path("macros/documents")
 TRANSPORTS = Path("seeds/transports.csv")
 
 

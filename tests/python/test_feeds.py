@@ -62,7 +62,7 @@ def status_by_delivery(runs: DbtRuns) -> set[tuple[Any, ...]]:
 
 def test_history_and_count_decide_the_demo_feed(runs: DbtRuns) -> None:
     runs.land("deliveries", demo_feed())
-    runs.run("build", clock=CLOCK)
+    runs.run("build", "--selector", "ci", clock=CLOCK)
     assert statuses(runs, "orders_by_history") == BY_HISTORY | EITHER_WAY
     assert statuses(runs, "orders_by_count") == BY_COUNT
     whole = latest_run_id(runs)

@@ -176,9 +176,11 @@ def story(
     project.land("deliveries", SECOND_LANDING)
     project.land("trigger_executions", EXECUTIONS)
     before = mains(project)
-    rule = macros / "detect" / "history_rule.sql"
+    rule = macros / "detect" / "decision_rule.sql"
     right = rule.read_text()
-    rule.write_text(right.replace("'BOTH' then 'R09'", "'BOTH' then 'R08'"))
+    broken = right.replace("~ rule.rule_id ~", "~ rule.rule_id.replace('R09', 'R08') ~")
+    assert broken != right
+    rule.write_text(broken)
     project.forget_parsed()
     refused = project.dbt(*hot_path, clock=minutes(40))
     assert not refused.success

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 PROJECT_FOLDER = Path(__file__).parents[2]
-DEFAULTS = PROJECT_FOLDER / "macros/receive/trigger_defaults.sql"
+DEFAULTS = PROJECT_FOLDER / "macros/seeds/trigger_defaults.sql"
 
 
 def test_the_readme_gives_every_trigger_setting_its_default() -> None:
