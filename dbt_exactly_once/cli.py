@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from dbt_exactly_once.landing.brokers import Broker
+    from dbt_exactly_once.landing.land import Landing
     from dbt_exactly_once.services.error_sender import ErrorSender
 
 
@@ -54,19 +55,25 @@ def _open_lake(options: argparse.Namespace, project: Project) -> tuple[SparkSess
 
 
 def _land(options: argparse.Namespace) -> int:
-    """Append rows to a landed table, from files or a broker; what breaks the contract is kept."""
+    """Append rows to a landed table, from files or a broker; what breaks the contract is kept.
+
+    The exit status is 1 where files cannot be read, or rows were rejected and none has landed.
+    """
     from dbt_exactly_once.landing.files import check_readable
     from dbt_exactly_once.landing.land import land
+    from dbt_exactly_once.landing.landed_tables import read_landed_tables
 
     broker = _chosen_broker(options)
     project = find_project(options.project_dir)
     # before Spark starts: a mistyped name is told at once
+    columns = read_landed_tables(project.package_folder)[options.table].types
     for file in options.files:
-        check_readable(file)
+        check_readable(file, columns)
     spark, _ = _open_lake(options, project)
     if broker is None:
-        print(land(spark, project, options.files, options.table))
-        return 0
+        landing = land(spark, project, options.files, options.table)
+        print(*landing.lines(), sep="\n")
+        return 1 if landing.failed else 0
     return _land_from_broker(
         broker, options, lambda file: land(spark, project, [file], options.table)
     )
@@ -86,7 +93,7 @@ def _chosen_broker(options: argparse.Namespace) -> type[Broker] | None:
 
 
 def _land_from_broker(
-    kind: type[Broker], options: argparse.Namespace, land_file: Callable[[Path], object]
+    kind: type[Broker], options: argparse.Namespace, land_file: Callable[[Path], Landing]
 ) -> int:
     from dbt_exactly_once.landing.brokers import land_from_broker
     from dbt_exactly_once.process import stopped_by_signals

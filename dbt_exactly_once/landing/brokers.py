@@ -46,6 +46,14 @@ class Broker(Protocol):
         ...
 
 
+class Landed(Protocol):
+    """What became of the rows of a file."""
+
+    def lines(self) -> list[str]:
+        """What to say of it."""
+        ...
+
+
 class UndeliverableError(Exception):
     """A broker that is there does not take a message for its address."""
 
@@ -67,7 +75,7 @@ class Publisher(Protocol):
 
 def land_from_broker(
     broker: Broker,
-    land_file: Callable[[Path], object],
+    land_file: Callable[[Path], Landed],
     name: str,
     say: Callable[[str], None],
     stop: threading.Event,
@@ -101,7 +109,8 @@ def land_from_broker(
                     f"the next run finds the copies: start the command again ({one_line(error)})"
                 ) from error
             taken += len(rows)
-            say(str(landing))
+            for line in landing.lines():
+                say(line)
             file.unlink()
     return taken
 

@@ -6,12 +6,13 @@ stop. Nothing here holds more than one batch.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from json.decoder import scanstring
 from pathlib import Path
@@ -21,10 +22,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt_exactly_once.errors import ExactlyOnceError
+from dbt_exactly_once.landing.file_content import (
+    CSV,
+    JSON,
+    PARQUET,
+    Content,
+    content_of,
+    other_delimiter,
+)
+from dbt_exactly_once.landing.json_arrays import ArrayReader, BrokenArrayError, is_array
 from dbt_exactly_once.landing.values import CsvText, Fault, excerpt
 
 BATCH_ROWS = 5_000
 BATCH_CHARACTERS = 8_000_000
+# enough for the header of a CSV file
+HEAD_BYTES = 65_536
+PIECE_BYTES = 1_048_576
 # longer CSV fields are more likely an unclosed quote than a document
 CSV_FIELD_LIMIT = 64 * 1024 * 1024
 
@@ -68,20 +81,34 @@ def read_batches(path: Path) -> Iterator[Batch]:
                 batch = Batch()
         if batch.rows:
             yield batch
-    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+    except (OSError, EOFError, zlib.error, pa.ArrowException, BrokenArrayError) as error:
         raise unreadable(path, error) from error
 
 
-def check_readable(file: str | Path) -> None:
-    """Stop with one line if the file cannot be opened or its format is not known."""
+def check_readable(file: str | Path, columns: Collection[str]) -> None:
+    """Stop with one line if the file cannot be opened or is not of the format that its name tells.
+
+    columns: those of the table it is meant for.
+    """
     path = Path(file)
-    read = _reader(path)
     try:
+        head = _head(path)
+        content = content_of(head, columns)
+        read = _reader(path, content)
+        if read is _csv_rows and content is None:
+            content = Content(CSV, other_delimiter(head) or ",")
+        if content is not None and READERS.get(content.format) is not read:
+            raise ExactlyOnceError(
+                f"{path} holds {content.format}, not what its name says, nothing was landed: "
+                f"{content.remedy}"
+            )
+        if content is not None and content.delimiter != ",":
+            raise ExactlyOnceError(
+                f"{path} looks like CSV with {json.dumps(content.delimiter)} between its fields, "
+                "nothing was landed: write it with commas"
+            )
         if read is _parquet_rows:
             pq.ParquetFile(path).close()
-        else:
-            with _open_bytes(path) as file:
-                file.read(1)
     except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
         raise unreadable(path, error) from error
 
@@ -94,7 +121,7 @@ def unreadable(path: Path, error: BaseException) -> ExactlyOnceError:
 Row = tuple[dict[str, Any] | None, int, str, Fault | None]
 
 
-def _reader(path: Path) -> Callable[[Path], Iterator[Row]]:
+def _reader(path: Path, content: Content | None = None) -> Callable[[Path], Iterator[Row]]:
     name = path.name.lower().removesuffix(".gz")
     for suffixes, read in (
         ((".jsonl", ".ndjson", ".json"), _json_rows),
@@ -103,9 +130,13 @@ def _reader(path: Path) -> Callable[[Path], Iterator[Row]]:
     ):
         if name.endswith(suffixes):
             return read
+    told = (
+        f"it holds {content.format}, {content.remedy}"
+        if content
+        else "name it .jsonl, .ndjson, .json or .csv (or these with .gz), or .parquet"
+    )
     raise ExactlyOnceError(
-        f"{path}: the format cannot be told from the name, nothing was landed; "
-        "name it .jsonl, .ndjson, .json or .csv (or these with .gz), or .parquet"
+        f"{path}: the format cannot be told from the name, nothing was landed; {told}"
     )
 
 
@@ -115,6 +146,11 @@ def _open_bytes(path: Path) -> IO[bytes]:
     packed = file.read(2) == b"\x1f\x8b"
     file.seek(0)
     return gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[return-value]
+
+
+def _head(path: Path) -> bytes:
+    with _open_bytes(path) as file:
+        return file.read(HEAD_BYTES)
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -132,17 +168,21 @@ def _not_utf8(error: UnicodeDecodeError) -> Fault:
     return Fault("NOT_UTF8", f"byte {error.start + 1} of the row, 0x{byte:02x}, is not UTF-8")
 
 
-# ---------- JSON lines
+# ---------- JSON
 
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a value of JSON")
 
 
-JSON = json.JSONDecoder(parse_constant=_refuse_constant)
+DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _json_rows(path: Path) -> Iterator[Row]:
+    return _element_rows(path) if is_array(_head(path)) else _line_rows(path)
+
+
+def _line_rows(path: Path) -> Iterator[Row]:
     for number, raw in enumerate(_lines(path), 1):
         if not raw.strip():
             continue
@@ -152,17 +192,42 @@ def _json_rows(path: Path) -> Iterator[Row]:
             yield None, number, _shown(raw), _not_utf8(error)
             continue
         try:
-            row = JSON.decode(text)
+            row = DECODER.decode(text)
         except (ValueError, RecursionError) as error:
             yield None, number, text, Fault("NOT_JSON", f"the line is not JSON: {error}")
             continue
-        if not isinstance(row, dict):
-            message = f"the line is not a JSON object but {excerpt(row)}"
-            yield None, number, text, Fault("NOT_JSON", message)
+        yield _object_row(row, number, text, "line")
+
+
+def _element_rows(path: Path) -> Iterator[Row]:
+    for value, text, number in ArrayReader(_texts(path), DECODER).elements():
+        raw = text.encode("utf-8", "surrogateescape")
+        try:
+            raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            yield None, number, _shown(raw), _not_utf8(error)
             continue
-        if isinstance(row.get(DOCUMENT), dict | list):
-            row[DOCUMENT] = member_text(text, DOCUMENT)
-        yield row, number, text, None
+        yield _object_row(value, number, text, "element")
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """A file's text in pieces; bytes that are no UTF-8 stay in it as half surrogates."""
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    with _open_bytes(path) as file:
+        piece = file.read(PIECE_BYTES).removeprefix(codecs.BOM_UTF8)
+        while piece:
+            yield decoder.decode(piece)
+            piece = file.read(PIECE_BYTES)
+        yield decoder.decode(b"", final=True)
+
+
+def _object_row(row: Any, number: int, text: str, what: str) -> Row:
+    if not isinstance(row, dict):
+        message = f"the {what} is not a JSON object but {excerpt(row)}"
+        return None, number, text, Fault("NOT_JSON", message)
+    if isinstance(row.get(DOCUMENT), dict | list):
+        row[DOCUMENT] = member_text(text, DOCUMENT)
+    return row, number, text, None
 
 
 WHITE_SPACE = re.compile(r"\s*")
@@ -179,7 +244,7 @@ def member_text(text: str, name: str) -> str:
     while text[position] == '"':
         key, position = scanstring(text, position + 1, True)
         start = skip(skip(position) + 1)
-        _, end = JSON.raw_decode(text, start)
+        _, end = DECODER.raw_decode(text, start)
         if key == name:
             found = text[start:end]
         position = skip(skip(end) + 1)
@@ -277,3 +342,10 @@ def _decoded(value: bytes | None) -> Any:
         return value if value is None else value.decode("utf-8")
     except UnicodeDecodeError as error:
         return error
+
+
+READERS: dict[str, Callable[[Path], Iterator[Row]]] = {
+    JSON: _json_rows,
+    CSV: _csv_rows,
+    PARQUET: _parquet_rows,
+}

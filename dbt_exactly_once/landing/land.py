@@ -49,9 +49,10 @@ from dbt_exactly_once.landing.landed_tables import (
 from dbt_exactly_once.landing.values import ARROW_TYPES, typed_column
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 PROGRESS_ROWS = 100_000
+SHOWN_REJECTIONS = 5
 
 
 @dataclass
@@ -62,6 +63,10 @@ class Landing:
     landed: int = 0
     # rejected rows by reason; those that only repeat a landed row stand apart
     reasons: dict[str, int] = field(default_factory=dict)
+    # of the first rejected rows where they stood and what is wrong with them
+    examples: list[str] = field(default_factory=list)
+    # a query of all of them
+    rows_behind: str = ""
 
     @property
     def repeated(self) -> int:
@@ -70,6 +75,23 @@ class Landing:
     @property
     def rejected(self) -> int:
         return sum(self.reasons.values()) - self.repeated
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing came of it: rows were rejected and none has landed."""
+        return self.rejected > 0 and not self.landed
+
+    def lines(self) -> list[str]:
+        """What to say of it: the counts, and of rejected rows why and where they are."""
+        if not self.rejected:
+            return [str(self)]
+        more = self.rejected - len(self.examples)
+        return [
+            str(self),
+            *(f"  {example}" for example in self.examples),
+            *([f"  and {more:,} more"] if more else []),
+            f'they are kept; to see them: dbt show --limit -1 --inline "{self.rows_behind}"',
+        ]
 
     def __str__(self) -> str:
         why = ", ".join(f"{k} {v}" for k, v in sorted(self.reasons.items()) if k != REPEATED)
@@ -85,7 +107,7 @@ def land(
     target = tables[table]
     paths = [Path(file) for file in files]
     for path in paths:
-        check_readable(path)
+        check_readable(path, target.types)
     breach, messages = contract(project, target)
     content = macro_sql(project.package_folder, "delivery_content", columns=target.columns)
     relation, rejected = (f"{project.landing_schema}.{name}" for name in (table, REJECTED))
@@ -223,17 +245,20 @@ def _append(
             "raw_text": "raw_text",
             LANDED_AT: time,
         }
-        _write(
-            spark.sql(
-                f"""
-                select {_selected(rejections, values)}
-                from {staged} as staged
-                inner join {judgements} as judged
-                    on staged.landing_row = judged.landing_row and judged.reason is not null
-                order by staged.landing_row
-                """
-            ),
-            rejected,
+        rows = spark.sql(
+            f"""
+            select {_selected(rejections, values)}
+            from {staged} as staged
+            inner join {judgements} as judged
+                on staged.landing_row = judged.landing_row and judged.reason is not null
+            order by staged.landing_row
+            """
+        )
+        _write(rows, rejected)
+        landing.examples = _examples(rows)
+        landing.rows_behind = (
+            "select reason, message, source_file, source_line, raw_text "
+            f"from {rejected} where landed_at = {time}"
         )
     if landing.landed:
         values = {name: name for name in target.types} | {LANDED_AT: time}
@@ -253,6 +278,16 @@ def _append(
             relation,
         )
     return landing
+
+
+def _examples(rejected: DataFrame) -> list[str]:
+    """The first rejected rows that are no repetitions, in words."""
+    first = rejected.where(f"reason != '{REPEATED}'").limit(SHOWN_REJECTIONS)
+    columns = ("source_file", "source_line", "reason", "message")
+    return [
+        f"{file}, line {line}: {reason}: {message}"
+        for file, line, reason, message in first.select(*columns).collect()
+    ]
 
 
 def _selected(table: LandedTable, values: dict[str, str]) -> str:

@@ -136,6 +136,7 @@ QUERIES = {
             waiting,
             unrouted,
             rejected,
+            rejected_at_landing,
             decided_in_doubt,
             entries_removed
         from {schema}.run_log

@@ -7,7 +7,7 @@
         ~ sql_text(reason)
     ) -%}
     {%- do log(
-        'exactly_once: ' ~ command ~ ' of ' ~ trigger_name ~ ' has landed'
+        'exactly_once: ' ~ command ~ ' of ' ~ (trigger_name or 'rejected rows') ~ ' has landed'
         ~ ('; the next run follows it' if command != 'LOOKED_AT' else ''),
         info=true,
     ) -%}

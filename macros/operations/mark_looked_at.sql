@@ -1,5 +1,9 @@
-{% macro mark_looked_at(trigger_name, reason=none, by=none) %}
-    {%- if execute -%}
+{% macro mark_looked_at(trigger_name=none, reason=none, by=none) %}
+    {%- if execute and trigger_name is none -%}
+        {%- do adapter.exactly_once.describe(graph) -%}
+        {%- do adapter.exactly_once.ensure_tables() -%}
+        {%- do land_command('LOOKED_AT', none, reason, by) -%}
+    {%- elif execute -%}
         {%- do command_trigger('LOOKED_AT', trigger_name, reason, by) -%}
     {%- endif -%}
 {% endmacro %}

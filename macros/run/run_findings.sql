@@ -23,6 +23,24 @@
             limit 20
         ) as doubts
         union all
+        -- landing keeps these apart: they are not of what the run has taken
+        select
+            concat(
+                'rejected at landing: ', format_number(sum(landings), 0), ' rows for ', table_name,
+                ' (', array_join(array_sort(collect_list(concat(reason, ' ', landings))), ', '),
+                '), see rejections'
+            )
+        from (
+            select
+                table_name,
+                reason,
+                count(*) as landings
+            from {{ ref('stg_rejected_landings') }}
+            where reason != 'REPEATED'
+            group by table_name, reason
+        )
+        group by table_name
+        union all
         select
             concat_ws(
                 ': ',

@@ -9,8 +9,8 @@
     {%- endif -%}
     {%- set view = graph.nodes['model.exactly_once.things_to_do'] -%}
     {{ return(run_query(
-        "select concat('to do, ', trigger_name, ': ', format_number(documents, 0), ' ', what, '; ', "
-        ~ 'what_to_do) from ' ~ view.schema ~ '.' ~ view.alias ~ ' where kind in (' ~ kinds | join(', ')
-        ~ ') order by kind, trigger_name limit 20'
+        "select concat(concat_ws(', ', 'to do', trigger_name), ': ', format_number(documents, 0), "
+        ~ "' ', what, '; ', what_to_do) from " ~ view.schema ~ '.' ~ view.alias
+        ~ ' where kind in (' ~ kinds | join(', ') ~ ') order by kind, trigger_name limit 20'
     ).columns[0].values() | list) }}
 {%- endmacro %}

@@ -13,6 +13,7 @@
 -- depends_on: {{ ref('trigger_states') }}
 -- depends_on: {{ ref('journal_entries') }}
 -- depends_on: {{ ref('rejected_deliveries') }}
+-- depends_on: {{ ref('stg_rejected_landings') }}
 {%- set run = current_run() -%}
 {%- if run -%}
     {#- behind the tests, and before its snapshots are noted -#}

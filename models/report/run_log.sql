@@ -19,6 +19,18 @@ removals as (
 
 ),
 
+rejections as (
+
+    select
+        run_id,
+        count(*) as rejected_at_landing
+    from {{ ref('rejected_deliveries') }}
+    -- what a run itself rejects has no message, and counts among what it has taken
+    where message is not null and reason != 'REPEATED'
+    group by run_id
+
+),
+
 final as (
 
     select
@@ -32,6 +44,7 @@ final as (
         runs.waiting,
         runs.unrouted,
         runs.rejected,
+        coalesce(rejections.rejected_at_landing, 0) as rejected_at_landing,
 
         -- decided, by status
         {% for status in statuses -%}
@@ -52,6 +65,7 @@ final as (
         runs.history_removed_before
     from runs
     left join removals on runs.run_id = removals.run_id
+    left join rejections on runs.run_id = rejections.run_id
 
 )
 

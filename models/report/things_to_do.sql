@@ -152,6 +152,25 @@ without_row as (
 
 ),
 
+rejected as (
+
+    select
+        'REJECTED' as kind,
+        cast(null as string) as trigger_name,
+        count(*) as documents,
+        concat('rows for ', table_name, ' that were rejected and have not come in since') as what,
+        'land them again, corrected, or resubmit them, then dbt run-operation mark_looked_at'
+            as what_to_do,
+        concat(
+            'select * from {{ ref("rejections") }} where looked_at is null ',
+            'and table_name = \'', table_name, '\''
+        ) as rows_behind
+    from {{ ref('rejections') }}
+    where looked_at is null
+    group by table_name
+
+),
+
 final as (
 
     select * from not_looked_at
@@ -169,6 +188,8 @@ final as (
     select * from unsent
     union all
     select * from without_row
+    union all
+    select * from rejected
 
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -74,7 +75,10 @@ def test_messages_land_with_what_the_broker_says_of_them(
 
     taken, said = take(rabbitmq, queue, lambda file: land(spark, project, [file]))
     assert taken == 3
-    assert said == ["deliveries: landed 2, rejected 1 (NOT_UTF8 1), repeated 0"]
+    counts, example, kept = said
+    assert counts == "deliveries: landed 2, rejected 1 (NOT_UTF8 1), repeated 0"
+    assert re.search(r", line 3: NOT_UTF8: byte \d+ of the row, 0xff, is not UTF-8$", example)
+    assert f"{project.landing_schema}.rejected_landings" in kept
     assert rabbitmq.ready(queue) == 0
     assert rows(
         "select transport, document_type, guaranteed, uuid, track_id, event_id, errors_to, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 import tracemalloc
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -14,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from dbt_runs import DbtRuns
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once import cli
@@ -528,6 +530,42 @@ def test_the_command_tells_a_missing_file_in_one_line(
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "none.jsonl cannot be read, nothing was landed" in said
+
+
+def test_the_command_says_what_was_rejected_and_fails_where_nothing_has_landed(
+    spark: SparkSession, profiles_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = DbtRuns(spark, profiles_dir, tmp_path)
+    place = ["--project-dir", str(tmp_path), "--profiles-dir", str(tmp_path)]
+    bad = write_lines(tmp_path / "bad.jsonl", *[delivery("x", transport="PIGEON")] * 7, "{")
+
+    assert cli.main(["land", str(bad), *place]) == 1
+    counts, *examples, more, kept = capsys.readouterr().out.splitlines()
+    assert counts == (
+        "deliveries: landed 0, rejected 8 (NOT_JSON 1, UNKNOWN_TRANSPORT 7), repeated 0"
+    )
+    assert examples == [
+        f"  {bad}, line {number}: UNKNOWN_TRANSPORT: transport PIGEON is not one of "
+        "seeds/transports.csv"
+        for number in range(1, 6)
+    ]
+    assert more == "  and 3 more"
+    shown = re.fullmatch(
+        r'they are kept; to see them: dbt show --limit -1 --inline "(select .*)"', kept
+    )
+    assert shown
+    assert f"from {runs.landing}.rejected_landings" in kept
+    assert [row[3] for row in runs.rows(shown[1])] == list(range(1, 9))
+    # as the line says it, and all of it
+    found = runs.run("show", "--limit", "-1", "--inline", shown[1])
+    assert len(found.result.results[0].agate_table) == 8
+
+    good = write_lines(tmp_path / "good.jsonl", delivery("a"))
+    assert cli.main(["land", str(bad), str(good), *place]) == 0
+    assert cli.main(["land", str(good), *place]) == 0, "what has landed already is no failure"
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "deliveries: landed 0, rejected 0, repeated 1"
+    )
 
 
 def test_unknown_columns_are_left_out_and_told_once(
