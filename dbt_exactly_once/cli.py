@@ -89,7 +89,17 @@ def _chosen_broker(options: argparse.Namespace) -> type[Broker] | None:
         raise ExactlyOnceError("nothing to land: name files, or a broker with --rabbitmq or --amqp")
     if chosen is not None and (options.files or not options.queue or options.table != "deliveries"):
         raise ExactlyOnceError("from a broker deliveries land: name its --queue, and no files")
+    _require_extras(options.rabbitmq, options.amqp)
     return chosen
+
+
+def _require_extras(rabbitmq: str | None, amqp: str | None) -> None:
+    """Stop before Spark starts where what talks to a broker is not installed."""
+    from dbt_exactly_once.extras import require_extra
+
+    for url, extra in ((rabbitmq, "rabbitmq"), (amqp, "amqp")):
+        if url:
+            require_extra(extra)
 
 
 def _land_from_broker(
@@ -154,6 +164,7 @@ def _worker(options: argparse.Namespace) -> int:
     def say(line: str) -> None:
         print(line, flush=True)
 
+    _require_extras(options.errors_rabbitmq, options.errors_amqp)
     project = find_project(options.project_dir)
     hooks = load_hooks(project.folder)
     registered = {name: hooks.get("service", name).function for name in hooks.names("service")}
@@ -189,6 +200,7 @@ def _worker(options: argparse.Namespace) -> int:
 def _send_errors(options: argparse.Namespace) -> int:
     """Send each error document to its errors_to: at least once, always with the same message id."""
 
+    _require_extras(options.errors_rabbitmq, options.errors_amqp)
     project = find_project(options.project_dir)
     spark, schema = _open_lake(options, project)
     sent = _error_sender(options, spark, schema, project, print).send_all()

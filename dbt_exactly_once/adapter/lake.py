@@ -8,6 +8,9 @@ from pathlib import Path
 from dbt_exactly_once.errors import ExactlyOnceError
 
 SQLITE = "jdbc:sqlite:"
+TYPE_SETTING = re.compile(r"spark\.sql\.catalog\.\w+\.type")
+# those that Iceberg makes; another one is named by its class, as catalog-impl
+CATALOG_TYPES = ("bigquery", "glue", "hadoop", "hive", "jdbc", "nessie", "rest")
 CATALOG_SETTING = re.compile(r"spark\.sql\.catalog\.\w+\.(uri|warehouse)")
 
 
@@ -19,6 +22,11 @@ def ensure_place(server_side_parameters: dict[str, str]) -> None:
     """
     places: dict[str, Path] = {}
     for name, value in list(server_side_parameters.items()):
+        if TYPE_SETTING.fullmatch(name) and str(value).lower() not in CATALOG_TYPES:
+            raise ExactlyOnceError(
+                f"exactly_once: profiles.yml: {name} is {value}, Iceberg knows "
+                f"{', '.join(CATALOG_TYPES)}"
+            )
         setting = CATALOG_SETTING.fullmatch(name)
         if setting is None:
             continue

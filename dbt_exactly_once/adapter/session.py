@@ -16,7 +16,13 @@ import yaml
 
 from dbt_exactly_once.adapter.engine import SESSION_SETTINGS
 from dbt_exactly_once.adapter.lake import ensure_place
-from dbt_exactly_once.adapter.startup import PACKAGES, find_spark, quickened, remember_jars
+from dbt_exactly_once.adapter.startup import (
+    PACKAGES,
+    check_java,
+    find_spark,
+    quickened,
+    remember_jars,
+)
 from dbt_exactly_once.errors import ExactlyOnceError
 
 if TYPE_CHECKING:
@@ -109,15 +115,26 @@ def read_credentials(
         set_from_args(args, None)
         credentials = load_profile(str(project.folder), {}, target_override=target).credentials
     except DbtBaseException as error:
-        raise ExactlyOnceError(
-            f"{folder / 'profiles.yml'}: {' '.join(str(error).split())}"
-        ) from error
+        raise ExactlyOnceError(_profile_problem(folder / "profiles.yml", error)) from error
     if credentials.type != "spark":
         raise ExactlyOnceError(
             f"{folder / 'profiles.yml'}: a target of type spark is needed, "
             f"this one is {credentials.type}; name another one with --target"
         )
     return credentials
+
+
+def _profile_problem(file: Path, error: BaseException) -> str:
+    if not file.is_file():
+        return (
+            f"there is no {file}, which says how Spark starts and where the lake is: copy "
+            "profiles.example.yml there, or name its folder with --profiles-dir"
+        )
+    line = " ".join(str(error).split()).removeprefix("Runtime Error ")
+    if line.startswith("Could not find profile named"):
+        named = ", ".join(name for name in _read_yaml(file) or {} if name != "config")
+        line += f", which {PROJECT_FILE} asks for; it has {named or 'none'}"
+    return f"{file}: {line}"
 
 
 def parse_graph(
@@ -138,8 +155,14 @@ def parse_graph(
 @contextmanager
 def quiet_start(project: Project) -> Iterator[None]:
     """Let a Spark that starts within write to logs/spark.log: what it says there is for nobody."""
-    log = project.folder / "logs" / "spark.log"
-    log.parent.mkdir(exist_ok=True)
+    with quiet_start_to(project.folder / "logs" / "spark.log"):
+        yield
+
+
+@contextmanager
+def quiet_start_to(log: Path) -> Iterator[None]:
+    """The same for a log elsewhere."""
+    log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
     kept = {number: os.dup(number) for number in (1, 2)}
@@ -175,6 +198,7 @@ def open_session(credentials: SparkCredentials) -> SparkSession:
     parameters = credentials.server_side_parameters
     starts = SparkContext._active_spark_context is None
     if starts:
+        check_java()
         find_spark()
         parameters = quickened(parameters)
     builder = SparkSession.builder.enableHiveSupport()

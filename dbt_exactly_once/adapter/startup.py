@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dbt_exactly_once.errors import ExactlyOnceError
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -24,6 +26,7 @@ FOLDER = Path(sys.prefix) / "share" / "exactly-once"
 PACKAGES = "spark.jars.packages"
 CLASS_PATH = "spark.driver.extraClassPath"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+LEAST_JAVA = 17
 # set for the run whose classes go into an archive: where it is written
 WRITE_ARCHIVE = "EXACTLY_ONCE_WRITE_ARCHIVE"
 
@@ -57,6 +60,35 @@ def find_spark() -> None:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # where Java finds no Python of this name, it asks none which data sources Python offers
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", "no-data-sources-in-python")
+
+
+def check_java() -> None:
+    """Refuse a machine without a Java that Spark starts with; Spark says only that something ended.
+
+    No process is asked: the version stands in a file beside Java, and one without it may be right.
+    """
+    java = _java()
+    if java is None:
+        home = os.environ.get("JAVA_HOME")
+        found = f"JAVA_HOME is {home}, which has no bin/java" if home else "there is no Java here"
+    else:
+        version = _java_version(java)
+        if version is None or version >= LEAST_JAVA:
+            return
+        found = f"{java} is Java {version}"
+    raise ExactlyOnceError(
+        f"exactly_once: Spark needs Java {LEAST_JAVA} or later, and {found}: apt-get install "
+        f"openjdk-{LEAST_JAVA}-jre-headless, or brew install openjdk@{LEAST_JAVA}, or set "
+        "JAVA_HOME to one"
+    )
+
+
+def _java_version(java: Path) -> int | None:
+    release = java.parents[1] / "release"
+    text = release.read_text(encoding="utf-8") if release.is_file() else ""
+    # Java 8 calls itself 1.8
+    match = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', text, re.MULTILINE)
+    return int(match.group(1)) if match else None
 
 
 # ---------------------------------------------------------------- jars

@@ -8,11 +8,13 @@ from typing import Any
 from uuid import uuid4
 
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
+from dbt_exactly_once.extras import require_extra
 from dbt_exactly_once.landing.brokers import (
     ERROR_TYPE,
     JSON_TYPE,
     PUMP_SECONDS,
     UndeliverableError,
+    cause_of,
     not_reached,
     row_of,
     text_of,
@@ -26,13 +28,9 @@ class Amqp:
     """
 
     def __init__(self, url: str, queue: str, most: int) -> None:
-        try:
-            from proton.utils import BlockingConnection
-        except ImportError as error:
-            raise ExactlyOnceError(
-                "python-qpid-proton is needed to take over AMQP 1.0: "
-                "pip install 'exactly-once[amqp]'"
-            ) from error
+        require_extra("amqp")
+        from proton.utils import BlockingConnection
+
         self._queue = queue
         self._session = uuid4().hex[:12]
         self._number = 0
@@ -43,8 +41,7 @@ class Amqp:
         except Exception as error:
             where = url.rpartition("@")[2]
             raise ExactlyOnceError(
-                f"queue {queue} at {where} cannot be taken from: "
-                f"{type(error).__name__} {one_line(error)}"
+                f"queue {queue} at {where} cannot be taken from: {cause_of(error)}"
             ) from error
 
     def receive(self, most: int, seconds: float) -> list[dict[str, Any]]:
@@ -92,13 +89,9 @@ class AmqpPublisher:
     """Addresses over AMQP 1.0, such as queues of ActiveMQ Artemis."""
 
     def __init__(self, url: str) -> None:
-        try:
-            from proton.utils import BlockingConnection
-        except ImportError as error:
-            raise ExactlyOnceError(
-                "python-qpid-proton is needed to send over AMQP 1.0: "
-                "pip install 'exactly-once[amqp]'"
-            ) from error
+        require_extra("amqp")
+        from proton.utils import BlockingConnection
+
         self._url = url
         self._senders: dict[str, Any] = {}
         try:

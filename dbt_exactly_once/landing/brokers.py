@@ -172,9 +172,18 @@ def _kept_alive(broker: Broker) -> Iterator[None]:
         thread.join()
 
 
+def cause_of(error: BaseException) -> str:
+    """What has happened, in words; pika wraps it, some times over, and says its own name."""
+    while inner := [part for part in error.args if isinstance(part, BaseException)]:
+        error = inner[0]
+    if not error.args and isinstance(getattr(error, "exception", None), BaseException):
+        return cause_of(error.exception)
+    said = getattr(error, "strerror", None) or one_line(error)
+    return said or type(error).__name__
+
+
 def not_reached(broker: str, url: str, error: BaseException) -> ExactlyOnceError:
     """The error of a publisher that cannot reach its broker."""
     return ExactlyOnceError(
-        f"{broker} at {url.rpartition('@')[2]} cannot be sent to: "
-        f"{type(error).__name__} {one_line(error)}"
+        f"{broker} at {url.rpartition('@')[2]} cannot be sent to: {cause_of(error)}"
     )

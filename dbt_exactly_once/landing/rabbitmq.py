@@ -9,12 +9,14 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-from dbt_exactly_once.errors import ExactlyOnceError, one_line
+from dbt_exactly_once.errors import ExactlyOnceError
+from dbt_exactly_once.extras import require_extra
 from dbt_exactly_once.landing.brokers import (
     ERROR_TYPE,
     JSON_TYPE,
     PUMP_SECONDS,
     UndeliverableError,
+    cause_of,
     not_reached,
     row_of,
     text_of,
@@ -24,13 +26,10 @@ from dbt_exactly_once.landing.brokers import (
 BLOCKED_SECONDS = 30
 
 
-def _import_pika(purpose: str) -> Any:
-    try:
-        import pika
-    except ImportError as error:
-        raise ExactlyOnceError(
-            f"pika is needed to {purpose} RabbitMQ: pip install 'exactly-once[rabbitmq]'"
-        ) from error
+def _import_pika() -> Any:
+    require_extra("rabbitmq")
+    import pika
+
     # it would log pages of what is told in a line
     logging.getLogger("pika").setLevel(logging.CRITICAL)
     return pika
@@ -44,7 +43,7 @@ class RabbitMq:
     """
 
     def __init__(self, url: str, queue: str, most: int) -> None:
-        pika = _import_pika("take from")
+        pika = _import_pika()
         self._queue = queue
         # tags count within a connection
         self._session = uuid4().hex[:12]
@@ -59,8 +58,7 @@ class RabbitMq:
         except Exception as error:
             where = url.rpartition("@")[2]
             raise ExactlyOnceError(
-                f"queue {queue} of RabbitMQ at {where} cannot be taken from: "
-                f"{type(error).__name__} {one_line(error)}"
+                f"queue {queue} of RabbitMQ at {where} cannot be taken from: {cause_of(error)}"
             ) from error
 
     def _note(self, _channel: Any, method: Any, properties: Any, body: bytes) -> None:
@@ -103,7 +101,7 @@ class RabbitMqPublisher:
     """An exchange of RabbitMQ; the address is the routing key, a queue of the default exchange."""
 
     def __init__(self, url: str, exchange: str = "") -> None:
-        pika = _import_pika("send to")
+        pika = _import_pika()
         self._url, self._exchange = url, exchange
         self._properties = pika.BasicProperties
         errors = pika.exceptions

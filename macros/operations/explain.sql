@@ -7,6 +7,7 @@
                 ~ "'{document_key: ...}'"
             ) -%}
         {%- endif -%}
+        {%- do check_explained(trigger_name) -%}
         {%- set told = told_of_delivery(delivery_id, trigger_name) if delivery_id is not none
             else told_of_key(document_key, trigger_name) -%}
         {%- if told | length == 0 -%}

@@ -204,6 +204,10 @@ def test_what_nobody_knows_is_one_line(runs: DbtRuns, capfd: pytest.CaptureFixtu
     for arguments, told in (
         ({"delivery_id": "nobody's"}, "nothing is known of delivery nobody's: no landed row"),
         ({"document_key": "none"}, "nothing is known of document key none: no landed row"),
+        (
+            {"delivery_id": "delivery-R05", "trigger_name": "no such"},
+            "no trigger is named no such; seeds/triggers.csv has trigger_",
+        ),
         ({}, "explain needs --args"),
     ):
         capfd.readouterr()
@@ -212,12 +216,30 @@ def test_what_nobody_knows_is_one_line(runs: DbtRuns, capfd: pytest.CaptureFixtu
         assert told in capfd.readouterr().out
 
 
+def test_before_the_first_run_it_says_so(
+    spark: SparkSession, profiles_dir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    runs = DbtRuns(spark, profiles_dir, tmp_path)
+    result = runs.dbt(
+        "run-operation", operation="explain", arguments_of_operation={"delivery_id": "a"}
+    )
+    assert not result.success
+    assert (
+        "exactly_once: nothing can be explained yet, since no run was published in schema "
+        f"{runs.schema}: land deliveries and start `dbt build`\n"
+    ) in capfd.readouterr().out
+
+
 @pytest.fixture
 def story(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
     """Two runs over a trigger with a service: told, interrupted, recovered, resubmitted."""
     found = DbtRuns(spark, profiles_dir, tmp_path)
     found.seed(
-        "triggers", [{"trigger_name": "book", "detect_duplicates": True, "use_history": True}]
+        "triggers",
+        [
+            {"trigger_name": "book", "detect_duplicates": True, "use_history": True},
+            {"trigger_name": "other"},
+        ],
     )
     found.seed(
         "trigger_conditions",

@@ -11,7 +11,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[2] / "dbt_exactly_once"
 # from the lowest up; what stands in no folder below a folder is a module of its own
 LAYERS = (
-    ("errors", "process"),
+    ("errors", "extras", "process"),
     ("adapter",),
     ("resolvers",),
     ("landing",),

@@ -1,0 +1,25 @@
+"""What is installed only where somebody asks for it: told in a line, and before Spark starts."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from dbt_exactly_once.errors import ExactlyOnceError
+
+DISTRIBUTION = "exactly-once"
+# of each extra what is imported, the package that has it, and what it is for
+EXTRAS = {
+    "rabbitmq": ("pika", "pika", "to talk to RabbitMQ"),
+    "amqp": ("proton", "python-qpid-proton", "to talk over AMQP 1.0"),
+}
+
+
+def require_extra(extra: str) -> None:
+    """Stop with one line where the package of an extra cannot be imported."""
+    module, package, purpose = EXTRAS[extra]
+    try:
+        import_module(module)
+    except ImportError as error:
+        raise ExactlyOnceError(
+            f"{package} is needed {purpose}: pip install '{DISTRIBUTION}[{extra}]'"
+        ) from error
