@@ -132,6 +132,10 @@ def _report(options: argparse.Namespace) -> int:
     """Write one HTML page from the report views: what was decided, what is in doubt, what waits."""
     from pathlib import Path
 
+    from dbt_exactly_once.extras import require_extra
+
+    # before what draws with it is imported
+    require_extra("report")
     from dbt_exactly_once.report.page import ask_spark, make_page
 
     output = Path(options.output)

@@ -6,11 +6,12 @@ from importlib import import_module
 
 from dbt_exactly_once.errors import ExactlyOnceError
 
-DISTRIBUTION = "exactly-once"
+DISTRIBUTION = "dbt-exactly-once"
 # of each extra what is imported, the package that has it, and what it is for
 EXTRAS = {
     "rabbitmq": ("pika", "pika", "to talk to RabbitMQ"),
     "amqp": ("proton", "python-qpid-proton", "to talk over AMQP 1.0"),
+    "report": ("matplotlib", "matplotlib", "to draw the charts of the report"),
 }
 
 

@@ -1,7 +1,7 @@
 """Asks the database that the trigger's service writes to whether it got through.
 
-It needs `pip install "psycopg[binary]"`, ORDERS_DATABASE in the environment of the Spark workers
-(such as postgresql://reader@db/orders) and a table orders with the document's number.
+It needs `pip install 'dbt-exactly-once[postgres]'`, ORDERS_DATABASE in the environment of the Spark
+workers (such as postgresql://reader@db/orders) and a table orders with the document's number.
 """
 
 from __future__ import annotations

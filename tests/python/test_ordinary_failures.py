@@ -170,22 +170,27 @@ def test_a_catalog_of_an_unknown_type_is_told_before_spark_starts(tmp_path: Path
         (
             ["land", "--rabbitmq", "amqp://localhost", "--queue", "orders"],
             "exactly-once: pika is needed to talk to RabbitMQ: "
-            "pip install 'exactly-once[rabbitmq]'",
+            "pip install 'dbt-exactly-once[rabbitmq]'",
         ),
         (
             ["land", "--amqp", "amqp://localhost", "--queue", "orders"],
             "exactly-once: python-qpid-proton is needed to talk over AMQP 1.0: "
-            "pip install 'exactly-once[amqp]'",
+            "pip install 'dbt-exactly-once[amqp]'",
         ),
         (
             ["send-errors", "--rabbitmq", "amqp://localhost"],
             "exactly-once: pika is needed to talk to RabbitMQ: "
-            "pip install 'exactly-once[rabbitmq]'",
+            "pip install 'dbt-exactly-once[rabbitmq]'",
         ),
         (
             ["worker", "--send-errors-amqp", "amqp://localhost"],
             "exactly-once: python-qpid-proton is needed to talk over AMQP 1.0: "
-            "pip install 'exactly-once[amqp]'",
+            "pip install 'dbt-exactly-once[amqp]'",
+        ),
+        (
+            ["report"],
+            "exactly-once: matplotlib is needed to draw the charts of the report: "
+            "pip install 'dbt-exactly-once[report]'",
         ),
     ],
 )
@@ -197,6 +202,7 @@ def test_what_is_not_installed_is_told_before_spark_starts(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pika", None)
     monkeypatch.setitem(sys.modules, "proton", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr(cli, "open_session", lambda _: pytest.fail("Spark was started"))
     assert said_by_command(*arguments, "--project-dir", PROJECT_FOLDER, capsys=capsys) == line
 
