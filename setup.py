@@ -10,6 +10,10 @@ from setuptools.command.build_py import build_py
 
 SOURCE = Path(__file__).parent
 PLACE = "dbt_exactly_once/project"
+# what dbt, Spark and Python leave in a folder
+MADE = shutil.ignore_patterns(
+    "target", "logs", "dbt_packages", "package-lock.yml", ".lake", ".user.yml", "__pycache__"
+)
 
 
 class BuildWithProject(build_py):
@@ -31,7 +35,7 @@ def _follow(command: str, part: str, place: Path) -> None:
     if command == "include":
         shutil.copyfile(SOURCE / part, place / part)
     elif command == "graft":
-        shutil.copytree(SOURCE / part, place / part, dirs_exist_ok=True)
+        shutil.copytree(SOURCE / part, place / part, dirs_exist_ok=True, ignore=MADE)
     elif command == "prune":
         shutil.rmtree(place / part)
     else:

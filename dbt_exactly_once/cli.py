@@ -54,6 +54,32 @@ def _open_lake(options: argparse.Namespace, project: Project) -> tuple[SparkSess
     return spark, credentials.schema
 
 
+def _init(options: argparse.Namespace) -> int:
+    """Make a dbt project around this package, or add it to the project that is there.
+
+    Overwrites no file: it says what is new, what stays, and what is left to do by hand.
+    """
+    from pathlib import Path
+
+    from dbt_exactly_once.starter import initialise, install_packages, package_folder
+
+    if options.print_package:
+        print(package_folder())
+        return 0
+    folder = Path(options.folder)
+    joins = (folder / "dbt_project.yml").is_file()
+    left = initialise(folder, print)
+    if not joins:
+        install_packages(folder)
+    for line in left:
+        print(f"by hand: {line}")
+    steps = ["dbt deps"] if joins else []
+    steps += ["exactly-once land FILE", "dbt build"]
+    where = "" if options.folder == "." else f"cd {options.folder}; "
+    print(f"next: {where}{'; '.join(steps)}")
+    return 0
+
+
 def _land(options: argparse.Namespace) -> int:
     """Append rows to a landed table, from files or a broker; what breaks the contract is kept.
 
@@ -290,6 +316,7 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 COMMANDS = {
+    "init": _init,
     "land": _land,
     "report": _report,
     "worker": _worker,

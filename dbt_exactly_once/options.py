@@ -14,9 +14,10 @@ LANDING_TABLES = ("deliveries", "trigger_executions", "resubmissions", "trigger_
 
 def make_parser(commands: Mapping[str, Run]) -> Parser:
     """The parser of the command line; commands: what runs each, by name."""
-    place = Parser(add_help=False)
+    shown = Parser(add_help=False)
+    shown.add_argument("--debug", action="store_true", help="show errors in full")
+    place = Parser(add_help=False, parents=[shown])
     place.add_argument("--project-dir", help="the dbt project (default: here or above)")
-    place.add_argument("--debug", action="store_true", help="show errors in full")
     common = Parser(add_help=False, parents=[place])
     common.add_argument("--profiles-dir", help="where profiles.yml is (default: the project)")
     common.add_argument("--target", "-t", help="the target of profiles.yml")
@@ -29,13 +30,24 @@ def make_parser(commands: Mapping[str, Run]) -> Parser:
         help_text, add_options = COMMANDS[name]
         command = added.add_parser(
             name,
-            parents=[place if name == "demo" else common],
+            parents=[{"init": shown, "demo": place}.get(name, common)],
             help=help_text,
             description=run.__doc__,
         )
         add_options(command)
         command.set_defaults(run=run)
     return parser
+
+
+def _init(init: Parser) -> None:
+    init.add_argument(
+        "folder", nargs="?", default=".", metavar="DIR", help="default: the current folder"
+    )
+    init.add_argument(
+        "--print-package",
+        action="store_true",
+        help="print where the package is, for packages.yml, and do nothing else",
+    )
 
 
 def _land(land: Parser) -> None:
@@ -158,6 +170,7 @@ def _count(text: str) -> int:
 
 # a further command: its help and options here, what runs it in cli.COMMANDS
 COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
+    "init": ("make a dbt project around this package", _init),
     "land": ("append files to a landed table", _land),
     "report": ("write a page that shows why", _report),
     "worker": ("call your services for the documents to be processed", _worker),

@@ -12,6 +12,12 @@
         {%- set seed = graph.nodes[seed_id] -%}
         {%- set relation = seed.schema ~ '.' ~ seed.alias -%}
         {%- set loaded = adapter.exactly_once.properties(relation) -%}
+        {%- if loaded and 'csv-checksum' not in loaded -%}
+            {%- do exceptions.raise_compiler_error(
+                'exactly_once: seed ' ~ seed.name ~ ' was loaded by dbt and not by this package: run '
+                ~ '`exactly-once init`, which adds what lets it, and then `dbt seed --full-refresh`'
+            ) -%}
+        {%- endif -%}
         {%- if loaded['csv-checksum'] != seed.checksum.checksum -%}
             {%- do exceptions.raise_compiler_error(
                 'exactly_once: seed ' ~ seed.name ~ ' in the lake is not the version of '

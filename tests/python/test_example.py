@@ -1,9 +1,8 @@
-"""examples/shop: another dbt project uses this one as a package."""
+"""examples/shop, as `exactly-once init` makes it: a dbt project with this one as its package."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -11,29 +10,25 @@ from uuid import uuid4
 import pytest
 import yaml
 from dbt.cli.main import dbtRunner
-from dbt_runs import PROJECT_FOLDER
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.session import find_project
-from dbt_exactly_once.landing.land import land
+from dbt_exactly_once import cli
 
 
 class Shop:
-    """A copy of the example with schemas of its own."""
+    """A project that init has made, with schemas of its own."""
 
     def __init__(self, spark: SparkSession, profiles_dir: Path, folder: Path) -> None:
         self.spark = spark
         self.folder = folder
         name = uuid4().hex[:8]
         self.schema, self.landing = f"shop_{name}", f"shop_landing_{name}"
-        shutil.copytree(PROJECT_FOLDER / "examples" / "shop", folder, dirs_exist_ok=True)
-        (folder / "packages.yml").write_text(
-            yaml.safe_dump({"packages": [{"local": str(PROJECT_FOLDER)}]})
-        )
+        assert cli.main(["init", str(folder)]) == 0
         project = yaml.safe_load((folder / "dbt_project.yml").read_text())
         project["vars"]["exactly_once"]["landing_schema"] = self.landing
         (folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
-        profile = yaml.safe_load((profiles_dir / "profiles.yml").read_text())
+        profile = yaml.safe_load((folder / "profiles.yml").read_text())
+        assert profile == yaml.safe_load((profiles_dir / "profiles.yml").read_text())
         profile["exactly_once"]["outputs"]["local"]["schema"] = self.schema
         (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
 
@@ -47,10 +42,11 @@ class Shop:
         ]
         assert result.success, failed or result.exception
 
-    def land(self, *rows: dict[str, Any], table: str = "deliveries") -> str:
+    def land(self, *rows: dict[str, Any]) -> None:
         file = self.folder / f"{uuid4().hex}.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        return str(land(self.spark, find_project(self.folder), [file], table))
+        place = [f"--project-dir={self.folder}", f"--profiles-dir={self.folder}"]
+        assert cli.main(["land", str(file), *place]) == 0
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         text = sql.format(schema=self.schema, ledgers=f"{self.schema}_ledgers")
@@ -59,7 +55,7 @@ class Shop:
 
 @pytest.fixture
 def shop(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> Shop:
-    return Shop(spark, profiles_dir, tmp_path)
+    return Shop(spark, profiles_dir, tmp_path / "shop")
 
 
 def order(number: int, total: float, **columns: Any) -> dict[str, Any]:
@@ -76,10 +72,13 @@ def order(number: int, total: float, **columns: Any) -> dict[str, Any]:
     }
 
 
-def test_a_project_decides_and_processes_with_this_one_as_its_package(shop: Shop) -> None:
-    shop.dbt("deps")
-    told = shop.land(order(1, 250.0), order(2, 20.0), order(3, 20.0, uuid="u2"))
-    assert told == "deliveries: landed 3, rejected 0, repeated 0"
+def test_a_project_decides_and_processes_with_this_one_as_its_package(
+    shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.land(order(1, 250.0), order(2, 20.0), order(3, 20.0, uuid="u2"))
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "deliveries: landed 3, rejected 0, repeated 0"
+    )
     shop.dbt("build", "--exclude-resource-type", "unit_test")
     statuses = "select delivery_id, status from {ledgers}.document_status order by 1"
     assert shop.rows(statuses) == [("d1", "NEW"), ("d2", "NEW"), ("d3", "DUPLICATE")]
@@ -88,6 +87,29 @@ def test_a_project_decides_and_processes_with_this_one_as_its_package(shop: Shop
     assert shop.rows(booked) == [("d1", "A1")]
 
     shop.land(order(4, 250.0, uuid="u1"))
-    shop.dbt("run")
+    # as a schedule does, by the selectors that init has copied
+    shop.dbt("build", "--selector", "hot_path")
     assert shop.rows(statuses)[-1] == ("d4", "DUPLICATE")
     assert shop.rows(booked) == [("d1", "A1")]
+
+
+def test_a_project_that_does_not_let_the_package_load_seeds_is_told_what_it_lacks(
+    shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is not sent to `dbt seed` in a circle."""
+    boilerplate = shop.folder / "macros" / "materialization_seed_spark.sql"
+    text = boilerplate.read_text()
+    boilerplate.unlink()
+    shop.dbt("seed")
+    with pytest.raises(AssertionError):
+        shop.dbt("run")
+    assert (
+        "exactly_once: seed decision_rules was loaded by dbt and not by this package: run "
+        "`exactly-once init`, which adds what lets it, and then `dbt seed --full-refresh`"
+    ) in capsys.readouterr().out
+
+    assert cli.main(["init", str(shop.folder)]) == 0
+    assert "macros/materialization_seed_spark.sql is new" in capsys.readouterr().out
+    assert boilerplate.read_text() == text
+    shop.dbt("seed", "--full-refresh")
+    shop.dbt("run", "--select", "tag:transaction")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 from collections.abc import Iterator
 from email import message_from_string
 from email.message import Message
 from importlib.metadata import packages_distributions
+from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
@@ -25,6 +30,21 @@ EXTRA_MODULES = {
     "psycopg": "postgres",
 }
 DISTRIBUTIONS = {"proton": "python-qpid-proton"}
+
+
+def run(*command: object, folder: Path) -> str:
+    """What a command says that must succeed, with nothing of this environment but its packages."""
+    kept = ("PATH", "HOME", "JAVA_HOME", "LANG")
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={name: os.environ[name] for name in kept if name in os.environ},
+        check=False,
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    return done.stdout
 
 
 def tracked(*places: str) -> list[str]:
@@ -61,6 +81,19 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZipFile]:
         yield opened
 
 
+@pytest.fixture
+def installed(wheel: ZipFile, tmp_path: Path) -> Path:
+    """The programs of an environment that has the wheel, and what it depends on from this one."""
+    environment = tmp_path / "environment"
+    venv.create(environment, with_pip=True)
+    programs = environment / "bin"
+    run(programs / "pip", "install", "--quiet", "--no-deps", wheel.filename, folder=tmp_path)
+    [packages] = environment.glob("lib/python*/site-packages")
+    # a path entry, which does not bring this environment's own entries along
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return programs
+
+
 @pytest.fixture(scope="module")
 def metadata(wheel: ZipFile) -> Message:
     [name] = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
@@ -76,11 +109,12 @@ def test_the_wheel_has_the_command_and_the_plugin(wheel: ZipFile) -> None:
     others = [name for name in tracked("dbt_exactly_once") if not name.endswith(".py")]
     assert others
     assert set(others) <= set(names)
-    assert {name for name in names if name.endswith(".py")} == set(python)
+    found = {name for name in names if name.endswith(".py") and not name.startswith(PLACE)}
+    assert found == set(python)
 
 
 def test_the_wheel_has_the_whole_dbt_project(wheel: ZipFile) -> None:
-    parts = ("models", "macros", "seeds", "tests", "docs/pictures")
+    parts = ("models", "macros", "seeds", "tests", "docs/pictures", "examples")
     files = ("dbt_project.yml", "profiles.example.yml", "selectors.yml")
     wanted = {name for name in tracked(*parts) if not name.startswith("tests/python/")}
     for folder in ("models/report", "macros/run", "seeds", "tests/invariants"):
@@ -93,6 +127,42 @@ def test_the_wheel_has_the_whole_dbt_project(wheel: ZipFile) -> None:
     assert found == wanted | set(files)
     for name in ("dbt_project.yml", "models/report/things_to_do.sql"):
         assert wheel.read(PLACE + name) == (PROJECT_FOLDER / name).read_bytes()
+
+
+def test_from_the_wheel_alone_a_feed_is_decided(installed: Path, tmp_path: Path) -> None:
+    """In an empty folder: init, land, dbt build, report."""
+    command = installed / "exactly-once"
+    dbt = (installed / "python", "-m", "dbt.cli.main")
+    said = run(command, "init", "shop", folder=tmp_path)
+    assert said.endswith("next: cd shop; exactly-once land FILE; dbt build\n")
+    package = run(command, "init", "--print-package", folder=tmp_path).strip()
+    assert package.startswith(str(installed.parent)), "the project in the wheel is used"
+
+    shop = tmp_path / "shop"
+    rows = [
+        {
+            "delivery_id": f"d{number}",
+            "received_at": f"2026-05-01T12:00:0{number}Z",
+            "transport": "RABBITMQ",
+            "document_type": "order.created",
+            "guaranteed": True,
+            "uuid": uuid,
+            "redelivery_count": 0,
+            "document": {"order": {"number": uuid, "total": total}},
+        }
+        for number, (uuid, total) in enumerate([("a", 250.0), ("b", 20.0), ("b", 20.0)])
+    ]
+    (shop / "feed.json").write_text(json.dumps(rows, indent=2))
+    assert run(command, "land", "feed.json", folder=shop) == (
+        "deliveries: landed 3, rejected 0, repeated 0\n"
+    )
+    run(*dbt, "build", "--exclude-resource-type", "unit_test", folder=shop)
+    select = "select delivery_id, status from {{ ref('exactly_once', 'document_statuses') }}"
+    shown = run(*dbt, "--quiet", "show", "--output", "json", "--inline", select, folder=shop)
+    statuses = {row["delivery_id"]: row["status"] for row in json.loads(shown)["show"]}
+    assert statuses == {"d0": "NEW", "d1": "NEW", "d2": "DUPLICATE"}
+    run(command, "report", folder=shop)
+    assert "DUPLICATE" in (shop / "exactly_once_report.html").read_text()
 
 
 def test_the_wheel_names_itself_where_it_is_and_its_extras(metadata: Message) -> None:

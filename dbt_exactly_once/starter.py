@@ -1,0 +1,207 @@
+"""`exactly-once init`: a dbt project around this package, or the package in one that is there.
+
+What it makes is examples/shop under another name. No file that is there is changed but
+dbt_project.yml and packages.yml, and those only by lines at their end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dbt_exactly_once.errors import ExactlyOnceError
+
+PROJECT_FILE = "dbt_project.yml"
+PACKAGES_FILE = "packages.yml"
+# the example, its name there, and what it says of the place of the package
+EXAMPLE = "examples/shop"
+EXAMPLE_NAME = "shop"
+EXAMPLE_PLACE = "'../..'"
+# a project that is there needs these of the example; all else it has in its own way
+NEEDED = (
+    "macros/materialization_seed_spark.sql",
+    "seeds/README.md",
+    "seeds/trigger_conditions.csv",
+    "seeds/triggers.csv",
+    "selectors.yml",
+)
+
+Say = Callable[[str], None]
+
+
+def package_folder() -> Path:
+    """The dbt project that this Python package belongs to: within it in a wheel, else around it."""
+    within = Path(__file__).parent / "project"
+    return within if within.is_dir() else Path(__file__).parents[1]
+
+
+def initialise(folder: Path, say: Say) -> list[str]:
+    """Make a project in a folder, or add the package to one; returns what is left to do."""
+    folder = folder.absolute()
+    if (folder / PROJECT_FILE).is_file():
+        return _join(folder, say)
+    name = _name_for(folder)
+    _write(folder, _example(name, folder), say)
+    return []
+
+
+def install_packages(folder: Path) -> None:
+    """Have dbt put the package where it reads packages."""
+    from dbt.cli.main import dbtRunner
+
+    done = dbtRunner().invoke(
+        ["deps", "--quiet", f"--project-dir={folder}", f"--profiles-dir={folder}"]
+    )
+    if not done.success:
+        raise ExactlyOnceError(f"dbt deps did not succeed in {folder}: {done.exception}")
+
+
+def _name_for(folder: Path) -> str:
+    name = re.sub(r"\W+", "_", folder.name, flags=re.ASCII).strip("_").lower()
+    if not name or name[0].isdigit() or name == "exactly_once":
+        raise ExactlyOnceError(
+            f"{folder.name} is no name for a dbt project: name a folder with letters, digits and "
+            "underscores, beginning with a letter"
+        )
+    return name
+
+
+def _example(name: str, folder: Path) -> dict[str, str]:
+    """The files of a new project by their places in it."""
+    source = package_folder() / EXAMPLE
+    files = {}
+    for file in sorted(source.rglob("*")):
+        place = file.relative_to(source).as_posix()
+        if file.is_file() and not _is_made_by_tools(place):
+            text = file.read_text(encoding="utf-8")
+            files[place] = re.sub(rf"\b{EXAMPLE_NAME}(?=\b|_)", name, text)
+    where = _place_of_package(folder)
+    files[PACKAGES_FILE] = files[PACKAGES_FILE].replace(EXAMPLE_PLACE, f"'{where}'")
+    profile = (package_folder() / "profiles.example.yml").read_text(encoding="utf-8")
+    # its first lines tell of this repository
+    files["profiles.yml"] = profile.partition("#\n")[2]
+    # dbt does not take over the selectors of a package
+    files["selectors.yml"] = (package_folder() / "selectors.yml").read_text(encoding="utf-8")
+    return files
+
+
+def _is_made_by_tools(place: str) -> bool:
+    made = {"target", "logs", "dbt_packages", "__pycache__", ".lake", "profiles.yml", ".user.yml"}
+    return bool(made & set(place.split("/"))) or place == "package-lock.yml"
+
+
+def _place_of_package(folder: Path) -> str:
+    """The package as packages.yml names it: from the project's folder, where it lies within."""
+    package = package_folder()
+    inside = package.is_relative_to(folder)
+    return Path(os.path.relpath(package, folder)).as_posix() if inside else package.as_posix()
+
+
+def _write(folder: Path, files: dict[str, str], say: Say) -> None:
+    """Write files that are not there; those that are stay."""
+    for place, text in files.items():
+        if (folder / place).exists():
+            say(f"{place} is there and stays as it is")
+            continue
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_text(text, encoding="utf-8")
+        say(f"{place} is new")
+
+
+# ---------- a project that is there
+
+
+def _join(folder: Path, say: Say) -> list[str]:
+    project = _read(folder / PROJECT_FILE)
+    name = str(project.get("name"))
+    if name == "exactly_once":
+        raise ExactlyOnceError(f"{folder} is the package itself: name the folder of a project")
+    example = _example(name, folder)
+    seeds, macros = (
+        (project.get(f"{kind}-paths") or [f"{kind}s"])[0] for kind in ("seed", "macro")
+    )
+    needed = {
+        place.replace("seeds/", f"{seeds}/").replace("macros/", f"{macros}/"): example[place]
+        for place in NEEDED
+    }
+    _write(folder, needed, say)
+    left = _add_settings(folder, project, yaml.safe_load(example[PROJECT_FILE]), say)
+    left += _add_package(folder, example[PACKAGES_FILE], say)
+    example_profile = package_folder() / "profiles.example.yml"
+    left.append(
+        f"profile {project.get('profile')}: its target starts Spark with an Iceberg catalog, as "
+        f"{example_profile} does"
+    )
+    return left
+
+
+def _read(file: Path) -> dict[str, Any]:
+    return yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+
+
+def _add_settings(
+    folder: Path, project: dict[str, Any], example: dict[str, Any], say: Say
+) -> list[str]:
+    """Add what dbt wants of the root project; returns what must be added by hand."""
+    dispatch = example["dispatch"]
+    wanted = {
+        "flags": {"skip_nodes_if_on_run_start_fails": True},
+        "vars": example["vars"],
+        "dispatch": dispatch,
+        "models": {"exactly_once": example["models"]["exactly_once"]},
+        "seeds": {"exactly_once": example["seeds"]["exactly_once"]},
+    }
+    left = []
+    for key, value in wanted.items():
+        if key not in project:
+            text = yaml.safe_dump({key: value}, sort_keys=False)
+            _append(folder / PROJECT_FILE, "\n# for exactly_once\n" + text)
+            say(f"{PROJECT_FILE} has {key} at its end")
+        elif not _is_in(value, project[key]):
+            lines = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)
+            left.append(f"{PROJECT_FILE}, under {key}: {lines.strip()}")
+    return left
+
+
+def _is_in(wanted: Any, found: Any) -> bool:
+    """Whether a setting is there already, as the project wants it."""
+    if isinstance(wanted, dict):
+        return isinstance(found, dict) and all(key in found for key in wanted)
+    return any("exactly_once" in (item.get("search_order") or []) for item in found or [])
+
+
+def _add_package(folder: Path, text: str, say: Say) -> list[str]:
+    file = folder / PACKAGES_FILE
+    if not file.is_file():
+        _write(folder, {PACKAGES_FILE: text}, say)
+        return []
+    entry = text.partition("\n")[2]
+    if "EXACTLY_ONCE_PROJECT" in file.read_text(encoding="utf-8"):
+        return []
+    content = _read(file)
+    if list(content) == ["packages"] and isinstance(content["packages"], list):
+        # a list in brackets, or one that is indented in another way, is left alone
+        before = file.read_text(encoding="utf-8")
+        joined = before.rstrip("\n") + "\n" + entry
+        if _packages_in(joined) == len(content["packages"]) + 1:
+            file.write_text(joined, encoding="utf-8")
+            say(f"{PACKAGES_FILE} has exactly_once at its end")
+            return []
+    return [f"{PACKAGES_FILE}, under packages: {entry.strip().splitlines()[-1].strip()}"]
+
+
+def _packages_in(text: str) -> int:
+    try:
+        return len(yaml.safe_load(text)["packages"])
+    except (yaml.YAMLError, TypeError, KeyError):
+        return -1
+
+
+def _append(file: Path, text: str) -> None:
+    before = file.read_text(encoding="utf-8")
+    file.write_text(before.rstrip("\n") + "\n" + text, encoding="utf-8")
