@@ -18,7 +18,6 @@ from typing import Any
 import jinja2
 
 from dbt_exactly_once.errors import ExactlyOnceError
-from dbt_exactly_once.report import charts
 from dbt_exactly_once.report.queries import QUERIES
 
 Ask = Callable[[str], list[dict[str, Any]]]
@@ -65,6 +64,9 @@ def unit_of(hours: int | None) -> str:
 
 
 def _templates() -> jinja2.Environment:
+    # with matplotlib, which only a report needs
+    from dbt_exactly_once.report import charts
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
