@@ -1,12 +1,13 @@
 # make demo   lands the demo feed, decides it, and shows what was decided
-# make test   lints and runs every test
+# make test   lints, and runs what a change is checked with (12 minutes on two cores)
+# make test-all  lints and runs every test: kills, servers, brokers, clusters too (an hour)
 # make torture  kills runs in every way and place, and counts what is lost or doubled (an hour)
 # make docs   writes the pages anew that are made from seeds
 # make bench  measures it against what people write instead
 # make clean  takes everything away again that make has made here
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture bench lint lint-python lint-sql docs clean java
+.PHONY: help setup demo test test-long test-all torture bench lint lint-python lint-sql docs clean java
 SHELL := /bin/bash
 
 VENV := .venv
@@ -59,9 +60,17 @@ $(PREPARED): $(STAMP) profiles.yml $(JAVA_FILE)
 demo: setup
 	@$(BIN)/exactly-once demo
 
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
 test: lint
 	@echo "-- pytest"
-	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	@$(PYTEST) -m 'not long'
+
+test-long: setup
+	@echo "-- pytest, the long tests"
+	@$(PYTEST) -m long
+
+test-all: test test-long
 
 torture: setup
 	@$(BIN)/python tests/python/torture.py --boundaries

@@ -40,6 +40,38 @@ LONGEST = (
     "test_story.py",
     "test_clocks.py",
 )
+# kills, servers, brokers, clusters, and whole days of many runs: what `make test-all` runs besides
+LONG = (
+    "test_brokers.py",
+    "test_clocks.py",
+    "test_conditions_of_a_run.py",
+    "test_example.py",
+    "test_faults.py",
+    "test_feeds.py",
+    "test_half_runs.py",
+    "test_hostile_input.py",
+    "test_land.py",
+    "test_landed_rows.py",
+    "test_migrate.py",
+    "test_model_services.py",
+    "test_other_readers.py",
+    "test_preview.py",
+    "test_report.py",
+    "test_resolvers.py",
+    "test_resubmission.py",
+    "test_retired_triggers.py",
+    "test_seed_pages.py",
+    "test_send_errors.py",
+    "test_session_settings.py",
+    "test_startup.py",
+    "test_targets.py",
+    "test_thrift.py",
+    "test_torture.py",
+    "test_transaction.py",
+    "test_upkeep.py",
+    "test_wheel.py",
+    "test_worker.py",
+)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -50,8 +82,12 @@ def pytest_xdist_auto_num_workers() -> int:
     return int(max(1, min(cores * 3 // 2, memory // MEMORY_OF_A_WORKER)))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest; pytest-xdist hands files out in this order."""
+    for item in items:
+        if item.path.name in LONG:
+            item.add_marker("long")
     rank = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.name, len(LONGEST)))
 
