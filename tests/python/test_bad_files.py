@@ -65,7 +65,7 @@ def told(path: Path) -> str:
         ),
         (
             "feed.csv.gz",
-            gzip.compress(b'{"delivery_id": "a"}\n'),
+            gzip.compress(b'{"delivery_id": "a"}\n', mtime=0),
             "FILE holds JSON, not what its name says, nothing was landed: name it .jsonl",
         ),
         (
