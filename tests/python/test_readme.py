@@ -1,17 +1,19 @@
-"""The README says of each trigger setting what the project does."""
+"""docs/settings.md says of each setting and variable what it does, and links lead somewhere."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import yaml
+
 PROJECT_FOLDER = Path(__file__).parents[2]
 DEFAULTS = PROJECT_FOLDER / "macros/seeds/trigger_defaults.sql"
 
 
-def test_the_readme_gives_every_trigger_setting_its_default() -> None:
-    readme = (PROJECT_FOLDER / "README.md").read_text(encoding="utf-8")
-    section = readme.split("## Settings of a trigger")[1].split("\n## ")[0]
+def test_every_trigger_setting_has_its_default() -> None:
+    page = (PROJECT_FOLDER / "docs" / "settings.md").read_text(encoding="utf-8")
+    section = page.split("## Settings of a trigger")[1].split("\n## ")[0]
     told = dict(re.findall(r"^\| `(\w+)` \| (?:`(\w+)` )?\|", section, re.MULTILINE))
     written = re.findall(
         r"^\s+'(\w+)': \('\w+', (?:'(\w+)'|none)\)",
@@ -21,3 +23,23 @@ def test_the_readme_gives_every_trigger_setting_its_default() -> None:
     # of the two that name a function, `none` is what a blank stands for
     functions = {"resolver": "none", "resource_monitor": "none"}
     assert told == {"trigger_name": "", **dict(written), **functions}
+
+
+def test_every_variable_has_its_default() -> None:
+    page = (PROJECT_FOLDER / "docs" / "settings.md").read_text(encoding="utf-8")
+    section = page.split("## Variables of the project")[1]
+    told = dict(re.findall(r"^\| `(\w+)` \| `(.*?)` \| \S", section, re.MULTILINE))
+    project = yaml.safe_load((PROJECT_FOLDER / "dbt_project.yml").read_text(encoding="utf-8"))
+    assert {name: yaml.safe_load(value) for name, value in told.items()} == project["vars"]
+
+
+def test_every_link_of_a_page_leads_to_a_file() -> None:
+    pages = [*PROJECT_FOLDER.glob("*.md"), *(PROJECT_FOLDER / "docs").glob("*.md")]
+    links = [
+        (page.name, target)
+        for page in pages
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+        if "://" not in target and not (page.parent / target).exists()
+    ]
+    assert len(pages) > 12
+    assert not links
