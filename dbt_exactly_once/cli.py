@@ -14,6 +14,7 @@ from dbt_exactly_once.adapter.session import (
     open_session,
     quiet_start,
     read_credentials,
+    schema_of_ledgers,
 )
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.options import make_parser
@@ -48,10 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _open_lake(options: argparse.Namespace, project: Project) -> tuple[SparkSession, str]:
     """A session in the lake that the options lead to, and the schema of its ledgers."""
     credentials = read_credentials(project, options.profiles_dir, options.target)
+    schema = schema_of_ledgers(project, credentials, options.profiles_dir, options.target)
     with quiet_start(project):
         spark = open_session(credentials)
-    check_lake(spark, credentials.schema)
-    return spark, credentials.schema
+    check_lake(spark, schema)
+    return spark, schema
 
 
 def _init(options: argparse.Namespace) -> int:

@@ -152,6 +152,22 @@ def parse_graph(
     return parsed.result.flat_graph
 
 
+def schema_of_ledgers(
+    project: Project,
+    credentials: SparkCredentials,
+    profiles_dir: str | Path | None = None,
+    target: str | None = None,
+) -> str:
+    """Where the ledgers and views are: a project with this one as its package may put them apart.
+
+    Only dbt can tell where, which takes it some seconds.
+    """
+    if project.folder == project.package_folder:
+        return credentials.schema
+    graph = parse_graph(project, profiles_dir, target)
+    return graph["nodes"][f"model.{PACKAGE}.published_runs"]["schema"]
+
+
 @contextmanager
 def quiet_start(project: Project) -> Iterator[None]:
     """Let a Spark that starts within write to logs/spark.log: what it says there is for nobody."""

@@ -86,6 +86,12 @@ def test_a_project_decides_and_processes_with_this_one_as_its_package(
     booked = "select delivery_id, order_number from {schema}.booked_orders"
     assert shop.rows(booked) == [("d1", "A1")]
 
+    # the views are beside the ledgers, in a schema of their own
+    page = shop.folder / "page.html"
+    place = [f"--project-dir={shop.folder}", f"--profiles-dir={shop.folder}"]
+    assert cli.main(["report", f"--output={page}", *place]) == 0
+    assert f"{shop.schema}_ledgers" in page.read_text()
+
     shop.land(order(4, 250.0, uuid="u1"))
     # as a schedule does, by the selectors that init has copied
     shop.dbt("build", "--selector", "hot_path")
