@@ -230,32 +230,10 @@ def _append(
     landing = Landing(target.name, counts.pop(None, 0), dict(counts))
     time = f"timestamp '{landed_at:%Y-%m-%d %H:%M:%S.%f}+00:00'"
     if landing.reasons:
-        said = "\n".join(f"when '{reason}' then {sql}" for reason, sql in messages.items())
-        values = {
-            "rejection_id": (
-                f"sha2(concat_ws('|', unix_micros({time}), staged.landing_row, "
-                "staged.source_line, staged.source_file), 256)"
-            ),
-            "table_name": literal(target.name),
-            "delivery_id": "delivery_id" if "delivery_id" in target.types else "null",
-            "reason": "judged.reason",
-            "message": f"coalesce(staged.fault_message, case judged.reason {said} end)",
-            "source_file": "source_file",
-            "source_line": "source_line",
-            "raw_text": "raw_text",
-            LANDED_AT: time,
-        }
-        rows = spark.sql(
-            f"""
-            select {_selected(rejections, values)}
-            from {staged} as staged
-            inner join {judgements} as judged
-                on staged.landing_row = judged.landing_row and judged.reason is not null
-            order by staged.landing_row
-            """
-        )
+        rows = _rejected_rows(spark, staged, judgements, target, rejections, messages, time)
         _write(rows, rejected)
-        landing.examples = _examples(rows)
+        if landing.rejected:
+            landing.examples = _examples(rows)
         landing.rows_behind = (
             "select reason, message, source_file, source_line, raw_text "
             f"from {rejected} where landed_at = {time}"
@@ -278,6 +256,42 @@ def _append(
             relation,
         )
     return landing
+
+
+def _rejected_rows(
+    spark: SparkSession,
+    staged: str,
+    judgements: str,
+    target: LandedTable,
+    rejections: LandedTable,
+    messages: dict[str, str],
+    time: str,
+) -> DataFrame:
+    """The rows that are kept apart, as the table of rejections has them."""
+    said = "\n".join(f"when '{reason}' then {sql}" for reason, sql in messages.items())
+    values = {
+        "rejection_id": (
+            f"sha2(concat_ws('|', unix_micros({time}), staged.landing_row, "
+            "staged.source_line, staged.source_file), 256)"
+        ),
+        "table_name": literal(target.name),
+        "delivery_id": "delivery_id" if "delivery_id" in target.types else "null",
+        "reason": "judged.reason",
+        "message": f"coalesce(staged.fault_message, case judged.reason {said} end)",
+        "source_file": "source_file",
+        "source_line": "source_line",
+        "raw_text": "raw_text",
+        LANDED_AT: time,
+    }
+    return spark.sql(
+        f"""
+        select {_selected(rejections, values)}
+        from {staged} as staged
+        inner join {judgements} as judged
+            on staged.landing_row = judged.landing_row and judged.reason is not null
+        order by staged.landing_row
+        """
+    )
 
 
 def _examples(rejected: DataFrame) -> list[str]:
