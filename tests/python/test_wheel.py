@@ -129,6 +129,7 @@ def test_the_wheel_has_the_whole_dbt_project(wheel: ZipFile) -> None:
         assert wheel.read(PLACE + name) == (PROJECT_FOLDER / name).read_bytes()
 
 
+@pytest.mark.long
 def test_from_the_wheel_alone_a_feed_is_decided(installed: Path, tmp_path: Path) -> None:
     """In an empty folder: init, land, dbt build, report."""
     command = installed / "exactly-once"
