@@ -7,6 +7,7 @@ from collections import deque
 from contextlib import suppress
 from time import monotonic
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from dbt_exactly_once.errors import ExactlyOnceError
@@ -35,6 +36,12 @@ def _import_pika() -> Any:
     return pika
 
 
+def _parameters(pika: Any, url: str) -> Any:
+    if urlsplit(url).scheme not in ("amqp", "amqps"):
+        raise ValueError("the URL has to begin with amqp:// or amqps://")
+    return pika.URLParameters(url)
+
+
 class RabbitMq:
     """A queue of RabbitMQ, over AMQP 0-9-1.
 
@@ -51,7 +58,7 @@ class RabbitMq:
         self._tags: deque[int] = deque()
         self._received = 0
         try:
-            self._connection = pika.BlockingConnection(pika.URLParameters(url))
+            self._connection = pika.BlockingConnection(_parameters(pika, url))
             self._channel = self._connection.channel()
             self._channel.basic_qos(prefetch_count=most)
             self._channel.basic_consume(queue, self._note)
@@ -107,7 +114,7 @@ class RabbitMqPublisher:
         errors = pika.exceptions
         self._undeliverable = (errors.UnroutableError, errors.NackError, errors.ShortStringTooLong)
         try:
-            parameters = pika.URLParameters(url)
+            parameters = _parameters(pika, url)
             if parameters.blocked_connection_timeout is None:
                 parameters.blocked_connection_timeout = BLOCKED_SECONDS
             self._connection = pika.BlockingConnection(parameters)

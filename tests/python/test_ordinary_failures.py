@@ -216,6 +216,7 @@ def test_a_broker_that_is_down_is_told_with_its_cause(capfd: pytest.CaptureFixtu
             "no-such-host.invalid",
             "Name or service not known",
         ),
+        ("orders", "orders", "the URL has to begin with amqp:// or amqps://"),
     ):
         with pytest.raises(ExactlyOnceError) as error:
             RabbitMq(url, "orders", 1)

@@ -189,8 +189,16 @@ def test_what_a_service_returns_is_kept_whatever_the_clock_of_the_run(runs: DbtR
         ("l3", None, None),
     ]
 
+    # a copy is shown what the document gave that it repeats
+    land(runs, "letter", "l1-again")
+    views = ("+duplicates,path:models/report", "+document_lifecycle,path:models/report")
+    runs.run("run", "--select", *views)
+    given = "original_outcome, original_result, original_ended_at is not null"
+    shown = [("l1-again", "SUCCESS", '{"parcel": 7, "to": "M\u00fcnchen"}', True)]
+    for view in ("{schema}.duplicates", "{schema}.document_lifecycle where state = 'DUPLICATE'"):
+        assert runs.rows(f"select delivery_id, {given} from {view}") == shown
+
     # the view reads on from what the last run has consumed, which upkeep leaves in one piece
-    runs.run("run", *WHOLE)
     for number in range(2):
         late = {"delivery_id": "l1", "trigger_name": "letters", "event": "STARTED", "attempt": 2}
         runs.land("trigger_executions", [{"execution_id": f"late {number}", **late}])
