@@ -50,7 +50,6 @@ LONG = (
     "test_feeds.py",
     "test_half_runs.py",
     "test_hostile_input.py",
-    "test_land.py",
     "test_landed_rows.py",
     "test_migrate.py",
     "test_model_services.py",
