@@ -381,30 +381,20 @@ final as (
 
     select
         -- ids
-        numbered.trigger_name,
-        numbered.delivery_id,
-        {{ landed_delivery_id('numbered.delivery_id') }} as landed_delivery_id,
+        trigger_name,
+        delivery_id,
+        {{ landed_delivery_id('delivery_id') }} as landed_delivery_id,
 
         -- what
-        numbered.step,
-        numbered.from_state,
-        numbered.state,
-        numbered.cause,
-        numbered.attempt,
-
-        -- what the document gave that a duplicate repeats
-        duplicates.original_outcome,
-        duplicates.original_result,
+        step,
+        from_state,
+        state,
+        cause,
+        attempt,
 
         -- times
-        numbered.happened_at,
-        duplicates.original_ended_at
+        happened_at
     from numbered
-    left join {{ ref('duplicates') }} as duplicates
-        on
-            numbered.state = 'DUPLICATE'
-            and numbered.trigger_name = duplicates.trigger_name
-            and numbered.delivery_id = duplicates.delivery_id
 
 )
 
