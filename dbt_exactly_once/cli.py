@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dbt_exactly_once.adapter.lake_version import check_lake
 from dbt_exactly_once.adapter.session import (
+    PROJECT_FILE,
     Project,
     find_project,
     open_session,
@@ -69,7 +70,7 @@ def _init(options: argparse.Namespace) -> int:
         print(package_folder())
         return 0
     folder = Path(options.folder)
-    joins = (folder / "dbt_project.yml").is_file()
+    joins = (folder / PROJECT_FILE).is_file()
     left = initialise(folder, print)
     if not joins:
         install_packages(folder)

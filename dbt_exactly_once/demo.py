@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from dbt_exactly_once.adapter.session import Project, open_session, quiet_start, read_credentials
+from dbt_exactly_once.adapter.session import (
+    PROJECT_FILE,
+    Project,
+    open_session,
+    quiet_start,
+    read_credentials,
+)
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.land import land
 
@@ -106,9 +112,9 @@ def _demo_project(project: Project, lake: Path) -> Project:
         (folder / name).symlink_to(project.folder / name)
     (folder / "services").symlink_to(project.folder / SERVICES / "models")
     (folder / "python_udfs").symlink_to(project.folder / SERVICES / "python_udfs")
-    content = yaml.safe_load((project.folder / "dbt_project.yml").read_text(encoding="utf-8"))
+    content = yaml.safe_load((project.folder / PROJECT_FILE).read_text(encoding="utf-8"))
     content["model-paths"] = [*content["model-paths"], "services"]
-    (folder / "dbt_project.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    (folder / PROJECT_FILE).write_text(yaml.safe_dump(content), encoding="utf-8")
     for seed in (project.folder / "seeds").iterdir():
         text = seed.read_text(encoding="utf-8")
         more = project.folder / SERVICES / seed.name

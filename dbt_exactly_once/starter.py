@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
+from dbt_exactly_once.adapter.session import PACKAGE, PROJECT_FILE
 from dbt_exactly_once.errors import ExactlyOnceError
 
-PROJECT_FILE = "dbt_project.yml"
 PACKAGES_FILE = "packages.yml"
 # the example, its name there, and what it says of the place of the package
 EXAMPLE = "examples/shop"
@@ -63,7 +63,7 @@ def install_packages(folder: Path) -> None:
 
 def _name_for(folder: Path) -> str:
     name = re.sub(r"\W+", "_", folder.name, flags=re.ASCII).strip("_").lower()
-    if not name or name[0].isdigit() or name == "exactly_once":
+    if not name or name[0].isdigit() or name == PACKAGE:
         raise ExactlyOnceError(
             f"{folder.name} is no name for a dbt project: name a folder with letters, digits and "
             "underscores, beginning with a letter"
@@ -119,7 +119,7 @@ def _write(folder: Path, files: dict[str, str], say: Say) -> None:
 def _join(folder: Path, say: Say) -> list[str]:
     project = _read(folder / PROJECT_FILE)
     name = str(project.get("name"))
-    if name == "exactly_once":
+    if name == PACKAGE:
         raise ExactlyOnceError(f"{folder} is the package itself: name the folder of a project")
     example = _example(name, folder)
     seeds, macros = (
@@ -153,8 +153,8 @@ def _add_settings(
         "flags": {"skip_nodes_if_on_run_start_fails": True},
         "vars": example["vars"],
         "dispatch": dispatch,
-        "models": {"exactly_once": example["models"]["exactly_once"]},
-        "seeds": {"exactly_once": example["seeds"]["exactly_once"]},
+        "models": {PACKAGE: example["models"][PACKAGE]},
+        "seeds": {PACKAGE: example["seeds"][PACKAGE]},
     }
     left = []
     for key, value in wanted.items():
@@ -172,7 +172,7 @@ def _is_in(wanted: Any, found: Any) -> bool:
     """Whether a setting is there already, as the project wants it."""
     if isinstance(wanted, dict):
         return isinstance(found, dict) and all(key in found for key in wanted)
-    return any("exactly_once" in (item.get("search_order") or []) for item in found or [])
+    return any(PACKAGE in (item.get("search_order") or []) for item in found or [])
 
 
 def _add_package(folder: Path, text: str, say: Say) -> list[str]:

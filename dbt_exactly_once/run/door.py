@@ -39,7 +39,7 @@ class ExactlyOnce:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._described: State | None = None
-        self._decision_rules: list[dict[str, str]] = []
+        self._decision_rules: Sequence[Any] = ()
         # the run of this command, from begin to end
         self.run: Run | None = None
 
@@ -134,10 +134,10 @@ class ExactlyOnce:
         """The agate table of a CSV in which every cell is text."""
         return seeds.seed_as_written(path, delimiter)
 
-    def decision_rules(self, path: str) -> list[dict[str, str]]:
-        """The rows of a CSV of rules; of the one that was read last where no path is given."""
-        if path:
-            self._decision_rules = seeds.read_decision_rules(path)
+    def decision_rules(self, path: str) -> Sequence[Any]:
+        """The rows of the CSV of rules, read once in a command; what was read needs no path."""
+        if path and not self._decision_rules:
+            self._decision_rules = seeds.seed_as_written(path, ",").rows
         return self._decision_rules
 
     def noted(self, key: str) -> str | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
 from typing import Any
 
 from dbt_exactly_once.adapter.engine import literal
@@ -18,12 +16,6 @@ def seed_as_written(path: str, delimiter: str) -> Any:
 
     text = agate.TypeTester(types=[agate.Text(cast_nulls=False)])
     return agate.Table.from_csv(path, column_types=text, encoding="utf-8-sig", delimiter=delimiter)
-
-
-def read_decision_rules(path: str) -> list[dict[str, str]]:
-    """The rows of a CSV of rules."""
-    with Path(path).open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def noted(state: State, key: str) -> str | None:
