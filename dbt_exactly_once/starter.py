@@ -24,6 +24,7 @@ EXAMPLE_NAME = "shop"
 EXAMPLE_PLACE = "'../..'"
 # a project that is there needs these of the example; all else it has in its own way
 NEEDED = (
+    "macros/materialization_incremental_spark.sql",
     "macros/materialization_seed_spark.sql",
     "seeds/README.md",
     "seeds/trigger_conditions.csv",

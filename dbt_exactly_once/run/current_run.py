@@ -53,6 +53,10 @@ class Run(Publication):
         """Freeze up to which expiry this run has history removed."""
         self.removal_bound = bound or "0001-01-01 00:00:00"
 
+    def note_removed(self, entries: int) -> None:
+        """Keep how many entries of history had expired."""
+        self.removed = entries
+
     def bind_queue(
         self, keys_come_again: bool, latest: str | None, with_resolver: list[dict[str, str]]
     ) -> None:

@@ -91,10 +91,6 @@ class ExactlyOnce:
         """Refuse a write to a ledger outside of a run that holds lock and branch."""
         guard_ledger(self._state, self.run, ledger)
 
-    def remove_expired(self) -> None:
-        """Remove from this run's branch of history what has expired."""
-        end.remove_expired(self._state, self._run)
-
     def branch_snapshots(self) -> dict[str, str]:
         """What each ledger publishes."""
         return self._state.publications.snapshots(self._run)
@@ -209,11 +205,14 @@ class ExactlyOnce:
         return f"run {run_id} is given up; the next run takes over"
 
     def remove_expired_history(
-        self, graph: Mapping[str, Any], run_id: str, run_timeout: float
+        self, graph: Mapping[str, Any], run_id: str, run_timeout: float, expired: str
     ) -> str:
-        """Remove, under the lock, what the last published run has let expire."""
+        """Remove, under the lock, what the last published run has let expire.
+
+        expired: the condition for it, with {bound} in place of a time.
+        """
         self.describe(graph)
-        return operations.remove_expired_history(self._state, run_id, run_timeout)
+        return operations.remove_expired_history(self._state, run_id, run_timeout, expired)
 
     def maintain(
         self,

@@ -11,21 +11,11 @@ from dbt_exactly_once.errors import ExactlyOnceError, one_line, told_in_a_line
 from dbt_exactly_once.run import maintenance
 from dbt_exactly_once.run.consumption import keep_consumed, tag_of
 from dbt_exactly_once.run.current_run import Run
-from dbt_exactly_once.run.publication import HISTORY
 from dbt_exactly_once.run.state import State
-from dbt_exactly_once.run.upkeep import REMOVAL, Upkeep, count_expired
+from dbt_exactly_once.run.upkeep import Upkeep
 
 # a run tells of so many triggers at its end
 SAID_TRIGGERS = 20
-
-
-def remove_expired(state: State, run: Run) -> None:
-    """Remove from this run's branch of history what has expired, last of all that it writes."""
-    if run.publishes and run.removal_bound:
-        history = state.tables.ledgers[HISTORY].relation
-        run.removed = count_expired(state.engine, history, run.removal_bound)
-        if run.removed:
-            state.engine.rows(REMOVAL.format(history, run.removal_bound))
 
 
 def publish(state: State, run: Run, news: int, findings: Sequence[str]) -> None:

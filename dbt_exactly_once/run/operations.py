@@ -19,12 +19,15 @@ from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.upkeep import Upkeep
 
 
-def remove_expired_history(state: State, run_id: str, run_timeout: float) -> str:
-    """Remove what the last published run has let expire; returns what it did."""
+def remove_expired_history(state: State, run_id: str, run_timeout: float, expired: str) -> str:
+    """Remove what the last published run has let expire; returns what it did.
+
+    expired: the condition for it, with {bound} in place of a time.
+    """
     with _upkeep(state, run_id, run_timeout) as upkeep:
         if upkeep is None:
             return "no run is published yet, so nothing has expired"
-        return upkeep.remove_expired()
+        return upkeep.remove_expired(expired)
 
 
 def maintain(

@@ -21,11 +21,7 @@ class Tables:
             if "transaction" in node["tags"] and node["config"]["materialized"] != "ephemeral"
         ]
         self._engine = engine
-        self.ledgers = {
-            node["name"]: _ledger(node)
-            for node in nodes
-            if node["config"]["materialized"] == "ledger"
-        }
+        self.ledgers = {node["name"]: _ledger(node) for node in nodes if is_ledger(node)}
         self.landed = {
             node["name"]: _landed(node)
             for node in graph["sources"].values()
@@ -36,7 +32,7 @@ class Tables:
         self._scratch = [
             Table(node["alias"], node["schema"])
             for node in of_transaction
-            if node["config"]["materialized"] not in ("ledger", "view")
+            if node["config"]["materialized"] != "view" and not is_ledger(node)
         ]
 
     @property
@@ -76,6 +72,11 @@ class Tables:
     def full_name(self, table: Table) -> str:
         """A table's name with its catalog, as Iceberg's procedures want it."""
         return f"{self._engine.catalog()}.{table.relation}"
+
+
+def is_ledger(node: Mapping[str, Any]) -> bool:
+    """Whether a model is one of the ledgers: they are the incremental models of the transaction."""
+    return node["config"]["materialized"] == "incremental" and "transaction" in node["tags"]
 
 
 def _ledger(node: Mapping[str, Any]) -> Table:

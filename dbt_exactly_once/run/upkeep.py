@@ -9,12 +9,9 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from dbt_exactly_once.adapter.engine import Engine, literal
+from dbt_exactly_once.adapter.engine import literal
 from dbt_exactly_once.run.publication import HISTORY, RECORD, Publication, mains_of
 from dbt_exactly_once.run.state import State
-
-# of a table, before a partition border
-REMOVAL = "delete from {} where expires_at < timestamp '{}'"
 
 
 class Upkeep:
@@ -116,16 +113,19 @@ class Upkeep:
 
     # ---------------------------------------------------------------- history
 
-    def remove_expired(self) -> str:
+    def remove_expired(self, expired: str) -> str:
         """Remove what the last published run has let expire; returns what it did.
 
-        A run does so itself: there is something left where it was added behind a run.
+        A run does so itself: there is something left where it was added behind a run. expired: the
+        condition for it, with {bound} in place of a time.
         """
         bound = self._last["history_removed_before"]
+        condition = expired.replace("{bound}", bound)
         history = self._tables.ledgers[HISTORY].relation
-        removed = count_expired(self._engine, history, bound)
+        count = f"select count(*) from {history} where {condition}"
+        removed = int(self._engine.rows(count)[0][0])
         if removed:
-            self.publish("removal", {HISTORY: REMOVAL.format("{}", bound)})
+            self.publish("removal", {HISTORY: f"delete from {{}} where {condition}"})
         return f"{removed} history entries removed that expired before {bound}"
 
     def rebuild_history(self, entries: str) -> str:
@@ -162,9 +162,3 @@ def _map(pairs: Mapping[str, str]) -> str:
     """A map of SQL."""
     listed = ", ".join(f"{literal(key)}, {literal(value)}" for key, value in pairs.items())
     return f"map({listed})"
-
-
-def count_expired(engine: Engine, history: str, bound: str) -> int:
-    """How many entries of history expired before a partition border."""
-    count = f"select count(*) from {history} where expires_at < timestamp '{bound}'"
-    return int(engine.rows(count)[0][0])

@@ -1,6 +1,7 @@
 {% macro begin_run() %}
     {%- do decision_rules() -%}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
+        {%- do check_boilerplate() -%}
         {%- do check_preview_vars() -%}
         {%- set run = adapter.exactly_once.begin(
             graph,

@@ -15,7 +15,7 @@
         {%- if loaded and 'csv-checksum' not in loaded -%}
             {%- do exceptions.raise_compiler_error(
                 'exactly_once: seed ' ~ seed.name ~ ' was loaded by dbt and not by this package: run '
-                ~ '`exactly-once init`, which adds what lets it, and then `dbt seed --full-refresh`'
+                ~ '`dbt seed --full-refresh`'
             ) -%}
         {%- endif -%}
         {%- if loaded['csv-checksum'] != seed.checksum.checksum -%}

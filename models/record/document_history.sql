@@ -1,6 +1,6 @@
 {{
     config(
-        materialized='ledger',
+        incremental_strategy='append',
         partitioned_by=var('history_partition') ~ '(expires_at)',
         sorted_by='key_hash',
     )

@@ -1,4 +1,4 @@
-{{ config(materialized='ledger', partitioned_by='days(received_at)') }}
+{{ config(incremental_strategy='append', partitioned_by='days(received_at)') }}
 select
     * except (started_at, expires_at, history_time_to_live_ms),
     -- only a document with entries has their times

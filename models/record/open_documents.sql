@@ -1,4 +1,4 @@
-{{ config(materialized='ledger', write='replace') }}
+{{ config(incremental_strategy='insert_overwrite') }}
 with
 
 still_open as (

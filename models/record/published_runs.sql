@@ -1,7 +1,7 @@
 {{
     config(
-        materialized='ledger',
-        post_hook="{{ publish_run() }}",
+        incremental_strategy='append',
+        post_hook='{{ publish_run() }}',
     )
 }}
 -- depends_on: {{ ref('current_triggers') }}
@@ -14,11 +14,9 @@
 -- depends_on: {{ ref('journal_entries') }}
 -- depends_on: {{ ref('rejected_deliveries') }}
 -- depends_on: {{ ref('stg_rejected_landings') }}
-{%- set run = current_run() -%}
-{%- if run -%}
-    {#- behind the tests, and before its snapshots are noted -#}
-    {%- do adapter.exactly_once.remove_expired() -%}
-{%- endif %}
+{#- behind the tests, and before its snapshots are noted -#}
+{%- do remove_expired() -%}
+{%- set run = current_run() %}
 with
 
 taken as (

@@ -1,4 +1,4 @@
-{{ config(materialized='ledger') }}
+{{ config(incremental_strategy='append') }}
 with
 
 rejected_by_landing as (

@@ -1,5 +1,5 @@
 -- depends_on: {{ ref('trigger_queue') }}
-{{ config(materialized='ledger', write='replace') }}
+{{ config(incremental_strategy='insert_overwrite') }}
 {%- set skew = var('clock_skew_tolerance_ms') -%}
 with
 

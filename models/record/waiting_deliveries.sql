@@ -1,9 +1,9 @@
 -- depends_on: {{ ref('current_triggers') }}
 {{
     config(
-        materialized='ledger',
+        incremental_strategy='append',
         partitioned_by='trigger_name',
-        delete_where="{{ of_taking_triggers() }}",
+        pre_hook='delete from {{ this }} where {{ of_taking_triggers() }}',
     )
 }}
 with

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from dbt.artifacts.schemas.catalog import CatalogArtifact
-from dbt_runs import PROJECT_FOLDER, DbtRuns
+from dbt_runs import LEDGERS, PROJECT_FOLDER, DbtRuns
 from pyspark.sql import SparkSession
 
 PICTURES = PROJECT_FOLDER / "docs" / "pictures"
@@ -130,3 +130,9 @@ def test_a_schedule_makes_no_view_for_people(runs: DbtRuns) -> None:
     assert any("models/execute/" in path for path in listed)
     for path in listed:
         assert not path.startswith(("models/report/", "tests/warnings/", "tests/audit/")), path
+
+
+def test_the_ledgers_are_the_incremental_models(runs: DbtRuns) -> None:
+    """19.7: as anybody who knows dbt lists them."""
+    listed = runs.run("ls", "--select", "config.materialized:incremental", "--output", "name")
+    assert sorted(listed.result) == sorted(LEDGERS)

@@ -99,23 +99,61 @@ def test_a_project_decides_and_processes_with_this_one_as_its_package(
     assert shop.rows(booked) == [("d1", "A1")]
 
 
-def test_a_project_that_does_not_let_the_package_load_seeds_is_told_what_it_lacks(
+def test_a_project_that_lacks_what_the_package_needs_of_it_is_told_so(
     shop: Shop, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is not sent to `dbt seed` in a circle."""
-    boilerplate = shop.folder / "macros" / "materialization_seed_spark.sql"
-    text = boilerplate.read_text()
-    boilerplate.unlink()
+    macros = shop.folder / "macros"
+    texts = {}
+    for name in ("incremental", "seed"):
+        boilerplate = macros / f"materialization_{name}_spark.sql"
+        texts[boilerplate] = boilerplate.read_text()
+        boilerplate.unlink()
     shop.dbt("seed")
+    for boilerplate, does in zip(texts, ("write its ledgers", "load its seeds"), strict=True):
+        with pytest.raises(AssertionError):
+            shop.dbt("run")
+        assert (
+            f"exactly_once: this project has no macros/{boilerplate.name}, which lets the package "
+            f"{does}: run `exactly-once init`, which adds it"
+        ) in capsys.readouterr().out
+        boilerplate.write_text(texts[boilerplate])
+
+    # the seeds are as dbt has loaded them
     with pytest.raises(AssertionError):
         shop.dbt("run")
     assert (
         "exactly_once: seed decision_rules was loaded by dbt and not by this package: run "
-        "`exactly-once init`, which adds what lets it, and then `dbt seed --full-refresh`"
+        "`dbt seed --full-refresh`"
     ) in capsys.readouterr().out
-
-    assert cli.main(["init", str(shop.folder)]) == 0
-    assert "macros/materialization_seed_spark.sql is new" in capsys.readouterr().out
-    assert boilerplate.read_text() == text
     shop.dbt("seed", "--full-refresh")
     shop.dbt("run", "--select", "tag:transaction")
+
+    for boilerplate in texts:
+        boilerplate.unlink()
+    assert cli.main(["init", str(shop.folder)]) == 0
+    said = capsys.readouterr().out
+    for boilerplate, text in texts.items():
+        assert f"macros/{boilerplate.name} is new" in said
+        assert boilerplate.read_text() == text
+
+
+LATEST_TOTALS = """
+{{ config(
+    materialized='incremental',
+    incremental_strategy='merge',
+    file_format='iceberg',
+    unique_key='customer',
+) }}
+select
+    'C1' as customer,
+    {{ '2' if is_incremental() else '1' }} as total
+"""
+
+
+def test_incremental_models_of_a_project_are_those_of_dbt_spark(shop: Shop) -> None:
+    """19.7: only the package's ledgers are written in its way."""
+    (shop.folder / "models" / "latest_totals.sql").write_text(LATEST_TOTALS)
+    for total in (1, 2):
+        shop.dbt("run", "--select", "latest_totals")
+        assert shop.rows("select * from {schema}.latest_totals") == [("C1", total)]

@@ -593,6 +593,12 @@ VIOLATIONS: dict[str, dict[str, tuple[str, Change]]] = {
         "unrouted and not told": ("journal_entries", without("delivery_id = 'unrouted'")),
         "rejected and not kept": ("rejected_deliveries", without("delivery_id = 'rejected'")),
     },
+    "no_expired_entry_is_left": {
+        "expired long ago": (
+            "document_history",
+            with_values(of("first"), expires_at="timestamp '2020-01-01 00:00:00'"),
+        ),
+    },
     "published_runs_are_numbered_without_a_gap": {
         "two of one number": ("published_runs", with_values("true", run_number="1")),
         "a number is missing": ("published_runs", without("run_number = 1")),

@@ -114,6 +114,7 @@ def test_the_package_is_added_to_a_project_that_is_there(tmp_path: Path) -> None
         "data/trigger_conditions.csv",
         "data/triggers.csv",
         "dbt_project.yml",
+        "macros/materialization_incremental_spark.sql",
         "macros/materialization_seed_spark.sql",
         "packages.yml",
         "selectors.yml",

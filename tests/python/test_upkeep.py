@@ -22,6 +22,7 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.door import ExactlyOnce
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=timezone.utc)
+EXPIRED = "expires_at < timestamp '{bound}'"
 HISTORY = (
     "select trigger_name, document_key, processing_status, delivery_id, key_hash, "
     "key_check, trigger_id, started_at, expires_at from {schema}.document_history order by all"
@@ -411,7 +412,7 @@ def test_a_rebuild_that_fails_anywhere_leaves_the_refusal_or_the_whole_history(
                 break
         try:
             # begins as a run does, and changes nothing
-            exactly_once.remove_expired_history(graph, f"next-{number}", run_timeout)
+            exactly_once.remove_expired_history(graph, f"next-{number}", run_timeout, EXPIRED)
         except ExactlyOnceError as error:
             assert "document_history is not as run" in str(error)  # noqa: PT017
             assert "`dbt run-operation rebuild_history`" in str(error)  # noqa: PT017
@@ -443,13 +444,13 @@ def test_a_ledger_that_a_later_version_adds_is_made_and_a_lost_one_is_refused(
         "select max_by(file, timestamp) from {schema}.document_status.metadata_log_entries"
     )
     exactly_once = ExactlyOnce(SparkEngine(told.spark))
-    exactly_once.remove_expired_history(graph, "later-1", 60)
+    exactly_once.remove_expired_history(graph, "later-1", 60, EXPIRED)
     assert told.rows("select count(*) from {schema}.later_ledger") == [(0,)]
 
     told.spark.sql(f"drop table {told.schema}.later_ledger")
     told.spark.sql(f"drop table {table}")
     try:
         with pytest.raises(ExactlyOnceError, match="ledger document_status is missing"):
-            exactly_once.remove_expired_history(graph, "later-2", 60)
+            exactly_once.remove_expired_history(graph, "later-2", 60, EXPIRED)
     finally:
         told.spark.sql(f"call lake.system.register_table('{table}', '{kept}')")

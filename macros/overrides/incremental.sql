@@ -1,10 +1,14 @@
-{% materialization ledger, adapter='spark' %}
-    {#- A ledger is made before the first run and never made again: this only adds rows to the
-        run's branch (write: append) or replaces them there (write: replace). A pre_delete takes
-        whole partitions out first. -#}
+{% materialization incremental, adapter='spark', supported_languages=['sql', 'python'] %}
+    {#- The ledgers are incremental models of two strategies: `append` adds this run's rows,
+        `insert_overwrite` replaces all rows by them. Unlike dbt-spark's, this writes to the branch
+        of the run, makes no table (a ledger is there before the first run) and needs one statement.
+        Every other incremental model is dbt-spark's. -#}
+    {%- if 'transaction' not in model.tags -%}
+        {{ return(dbt_spark.materialization_incremental_spark()) }}
+    {%- endif -%}
     {%- set relation = this.incorporate(type='table') -%}
     {%- do adapter.exactly_once.guard(model.name) -%}
-    {%- set replaces = config.get('write') == 'replace' -%}
+    {%- set replaces = config.get('incremental_strategy') == 'insert_overwrite' -%}
     {%- set names = model.columns.keys() | list -%}
     {%- if replaces -%}
         {#- where Spark knows no `by name`: a column that was added to the table later stands last
@@ -14,13 +18,6 @@
     {%- endif -%}
 
     {{ run_hooks(pre_hooks) }}
-
-    {%- set delete_where = config.get('delete_where') -%}
-    {%- if delete_where -%}
-        {%- call statement('delete') -%}
-            delete from {{ relation }} where {{ render(delete_where) }}
-        {%- endcall -%}
-    {%- endif -%}
 
     {%- call statement('main') -%}
         -- not overwrite: in dynamic mode, which dbt-spark sets for models of insert_overwrite, one
