@@ -191,11 +191,12 @@ def test_what_a_service_returns_is_kept_whatever_the_clock_of_the_run(runs: DbtR
 
     # a copy is shown what the document gave that it repeats
     land(runs, "letter", "l1-again")
-    runs.run("run", "--select", "+duplicates,path:models/report")
-    assert runs.rows(
-        "select delivery_id, original_outcome, original_result, original_ended_at is not null "
-        "from {schema}.duplicates"
-    ) == [("l1-again", "SUCCESS", '{"parcel": 7, "to": "M\u00fcnchen"}', True)]
+    views = ("+duplicates,path:models/report", "+document_lifecycle,path:models/report")
+    runs.run("run", "--select", *views)
+    given = "original_outcome, original_result, original_ended_at is not null"
+    shown = [("l1-again", "SUCCESS", '{"parcel": 7, "to": "M\u00fcnchen"}', True)]
+    for view in ("{schema}.duplicates", "{schema}.document_lifecycle where state = 'DUPLICATE'"):
+        assert runs.rows(f"select delivery_id, {given} from {view}") == shown
 
     # the view reads on from what the last run has consumed, which upkeep leaves in one piece
     for number in range(2):

@@ -1,0 +1,143 @@
+with
+
+all_deliveries as (
+
+    select * from {{ ref('explained_deliveries') }}
+
+),
+
+told as (
+
+    select
+        delivery_id,
+        trigger_name,
+        concat(
+            'its service told: ',
+            array_join(
+                transform(
+                    sort_array(
+                        collect_list(
+                            named_struct(
+                                'told_at', coalesce(recorded_at, ended_at, started_at),
+                                'execution_id', execution_id,
+                                'event', event,
+                                'attempt', attempt,
+                                'message', message
+                            )
+                        )
+                    ),
+                    e -> concat_ws(
+                        ' ',
+                        e.event,
+                        concat('(attempt ', e.attempt, ')'),
+                        {{ time_in_words('e.told_at') }},
+                        concat('"', e.message, '"')
+                    )
+                ),
+                ', '
+            )
+        ) as told
+    from {{ source('landing', 'trigger_executions') }}
+    group by delivery_id, trigger_name
+
+),
+
+noted as (
+
+    select
+        delivery_id,
+        trigger_name,
+        array_join(
+            transform(
+                sort_array(
+                    collect_list(
+                        named_struct('happened_at', happened_at, 'event', event, 'message', message)
+                    )
+                ),
+                e -> concat(e.event, ' ', {{ time_in_words('e.happened_at') }}, ': ', e.message)
+            ),
+            ', '
+        ) as noted
+    from {{ ref('journal_entries') }}
+    where event in ('LOST', 'RESUBMITTED', 'REFUSED')
+    group by delivery_id, trigger_name
+
+),
+
+-- a recovery or a resubmission is a delivery of its own
+came_again as (
+
+    select
+        {{ landed_delivery_id('delivery_id') }} as landed_delivery_id,
+        trigger_name,
+        collect_list(
+            named_struct('decided_at', decided_at, 'delivery_id', delivery_id, 'status', status)
+        ) as deliveries
+    from {{ ref('document_status') }}
+    where delivery_id like '%/recovery-%' or delivery_id like '%/resubmission-%'
+    group by {{ landed_delivery_id('delivery_id') }}, trigger_name
+
+),
+
+remembered as (
+
+    select
+        delivery_id,
+        trigger_name,
+        max(expires_at) as remembered_until
+    from {{ ref('document_history') }}
+    group by delivery_id, trigger_name
+
+),
+
+final as (
+
+    select
+        all_deliveries.*,
+        execution_state.state_in_words,
+        told.told,
+        noted.noted,
+        remembered.remembered_until,
+        concat(
+            'came again as ',
+            nullif(
+                array_join(
+                    transform(
+                        sort_array(
+                            filter(
+                                came_again.deliveries,
+                                d -> d.decided_at > all_deliveries.decided_at
+                            )
+                        ),
+                        d -> concat(d.delivery_id, ': ', d.status)
+                    ),
+                    ', '
+                ),
+                ''
+            )
+        ) as returned
+    from all_deliveries
+    left join {{ ref('execution_state') }} as execution_state
+        on
+            all_deliveries.delivery_id = execution_state.delivery_id
+            and all_deliveries.trigger_name = execution_state.trigger_name
+    left join told
+        on
+            all_deliveries.delivery_id = told.delivery_id
+            and all_deliveries.trigger_name = told.trigger_name
+    left join noted
+        on
+            all_deliveries.delivery_id = noted.delivery_id
+            and all_deliveries.trigger_name = noted.trigger_name
+    left join came_again
+        on
+            all_deliveries.landed_delivery_id = came_again.landed_delivery_id
+            and all_deliveries.trigger_name = came_again.trigger_name
+    left join remembered
+        on
+            all_deliveries.delivery_id = remembered.delivery_id
+            and all_deliveries.trigger_name = remembered.trigger_name
+
+)
+
+select * from final

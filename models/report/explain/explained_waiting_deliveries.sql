@@ -1,0 +1,145 @@
+with
+
+landed as (
+
+    select * from {{ ref('first_landed_deliveries') }}
+
+),
+
+settings as (
+
+    select * from {{ ref('trigger_settings') }}
+
+),
+
+undecided as (
+
+    select
+        waiting.delivery_id,
+        waiting.landed_delivery_id,
+        waiting.trigger_name,
+        waiting.redelivery_count,
+        waiting.recoveries,
+        waiting.received_at,
+        waiting.landed_received_at,
+        waiting.waiting_since,
+        waiting_documents.reason_in_words,
+        -- of the delivery at which a trigger was suspended by a rule
+        if(
+            waiting.examined,
+            try_element_at(
+                filter(
+                    states.suspensions,
+                    s -> s.caused_by = waiting.delivery_id
+                    and s.cause in ('HISTORY_ERROR', 'RESOLVER_ERROR')
+                ),
+                1
+            ),
+            null
+        ) as suspension
+    from {{ ref('waiting_deliveries') }} as waiting
+    left join {{ ref('waiting_documents') }} as waiting_documents
+        on
+            waiting.delivery_id = waiting_documents.delivery_id
+            and waiting.trigger_name = waiting_documents.trigger_name
+    left join {{ ref('trigger_states') }} as states on waiting.trigger_name = states.trigger_name
+
+),
+
+waiting_with_key as (
+
+    select
+        undecided.*,
+        landed.first_landed.document_type,
+        -- what an expression gives is known when the delivery is decided
+        settings.key is not null as has_key_expression,
+        if(
+            settings.key is null,
+            {{ document_key('landed.first_landed', 'landed.first_landed.transport_api')
+                | indent(12) }},
+            null
+        ) as document_key,
+        if(
+            settings.key is null,
+            {{ key_source('landed.first_landed', 'landed.first_landed.transport_api')
+                | indent(12) }},
+            null
+        ) as key_source,
+        case
+            when
+                not coalesce(landed.first_landed.counts_deliveries, false)
+                or undecided.redelivery_count is null
+                or undecided.redelivery_count < 0
+                then 'UNDEFINED'
+            when undecided.redelivery_count <= landed.first_landed.first_delivery_count
+                then 'FIRST'
+            else 'REDELIVERED'
+        end as redelivery
+    from undecided
+    left join landed
+        on
+            undecided.landed_delivery_id = landed.delivery_id
+            and undecided.landed_received_at = landed.received_at
+    left join settings on undecided.trigger_name = settings.trigger_name
+
+),
+
+waiting as (
+
+    select
+        *,
+        case
+            when has_key_expression then 'USABLE'
+            when document_key is null then 'MISSING'
+            when char_length(document_key) > 96 then 'TOO_LONG'
+            else 'USABLE'
+        end as key_state
+    from waiting_with_key
+
+),
+
+-- a suspended delivery has no row of its own: which rule stopped it follows from what stopped it
+stopped as (
+
+    select
+        waiting.*,
+        case
+            when waiting.suspension.cause = 'HISTORY_ERROR' then 'UNAVAILABLE'
+            when settings.use_history and waiting.key_state = 'USABLE' then 'PROCESSING'
+        end as history_state,
+        if(waiting.suspension.cause = 'RESOLVER_ERROR', 'TRANSIENT_ERROR', null)
+            as resolver_result,
+        settings.use_history
+    from waiting
+    left join settings on waiting.trigger_name = settings.trigger_name
+
+),
+
+final as (
+
+    select
+        *,
+        if(
+            suspension is null,
+            null,
+            {{ decision_rule(
+                {
+                    'use_history': 'use_history',
+                    'key_state': 'key_state',
+                    'history_state': 'history_state',
+                    'resolver_result': 'resolver_result',
+                },
+                {
+                    'eligible': 'true',
+                    'detect_duplicates': 'true',
+                    'has_resolver': 'true',
+                    'redelivery': 'REDELIVERED',
+                    'suspends_on_error': 'true',
+                },
+            ) }}.rule_id
+        ) as rule_id
+    from stopped
+
+)
+
+select * from final

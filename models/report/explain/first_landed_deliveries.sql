@@ -1,0 +1,45 @@
+-- of one delivery_id the row that landed first rules
+with
+
+final as (
+
+    select
+        deliveries.delivery_id,
+        deliveries.received_at,
+        min_by(
+            named_struct(
+                'landed_at', deliveries.landed_at,
+                'transport', deliveries.transport,
+                'document_type', deliveries.document_type,
+                'destination', deliveries.destination,
+                'guaranteed', deliveries.guaranteed,
+                'uuid', deliveries.uuid,
+                'track_id', deliveries.track_id,
+                'event_id', deliveries.event_id,
+                'transport_api', transports.api,
+                'counts_deliveries', transports.counts_deliveries,
+                'first_delivery_count', transports.first_delivery_count
+            ),
+            -- a transport may have left the seed since
+            struct(
+                transports.transport is null,
+                deliveries.landed_at,
+                deliveries.landed_file,
+                deliveries.landed_position
+            )
+        ) as first_landed
+    from (
+        select
+            *,
+            _file as landed_file,
+            _pos as landed_position
+        from {{ source('landing', 'deliveries') }}
+        where {{ contract_breach('true') }} is null
+    ) as deliveries
+    left join {{ transports_of_seed() }} as transports
+        on deliveries.transport = transports.transport
+    group by deliveries.delivery_id, deliveries.received_at
+
+)
+
+select * from final

@@ -1,0 +1,166 @@
+with
+
+statuses as (
+
+    select * from {{ ref('statuses_by_run') }}
+
+),
+
+journal as (
+
+    select * from {{ ref('journal_by_run') }}
+
+),
+
+rejected as (
+
+    select * from {{ ref('rejected_by_run') }}
+
+),
+
+to_be_executed as (
+
+    select * from statuses
+    where status in ('NEW', 'NOT_CHECKED') and service is not null
+
+),
+
+executions as (
+
+    select
+        executions.trigger_name,
+        executions.delivery_id,
+        executions.event,
+        executions.attempt,
+        executions.message,
+        coalesce(executions.recorded_at, executions.ended_at, executions.started_at) as told_at,
+        -- the run that has decided; the next one that knows of it is the one that hears of its end
+        to_be_executed.run_number,
+        max(
+            if(
+                executions.event = 'STARTED',
+                coalesce(executions.recorded_at, executions.started_at),
+                null
+            )
+        ) over (partition by executions.trigger_name, executions.delivery_id) as last_started_at
+    from {{ source('landing', 'trigger_executions') }} as executions
+    inner join to_be_executed
+        on
+            executions.trigger_name = to_be_executed.trigger_name
+            and executions.delivery_id = to_be_executed.delivery_id
+
+),
+
+ended as (
+
+    select
+        trigger_name,
+        delivery_id,
+        event as state,
+        message as cause,
+        happened_at,
+        run_number
+    from journal
+    where event in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED', 'INTERRUPTED', 'LOST')
+
+),
+
+-- what ends a document may have been told after the clock of the run that heard of it
+heard_until as (
+
+    select
+        ended.trigger_name,
+        ended.delivery_id,
+        max(ended.state) as state,
+        greatest(max(ended.happened_at), max(executions.told_at)) as at
+    from ended
+    left join executions
+        on
+            ended.trigger_name = executions.trigger_name
+            and ended.delivery_id = executions.delivery_id
+            and if(ended.state = 'RETRIES_EXHAUSTED', 'TRANSIENT_ERROR', ended.state)
+            = executions.event
+    group by ended.trigger_name, ended.delivery_id
+
+),
+
+attempted as (
+
+    select
+        executions.trigger_name,
+        executions.delivery_id,
+        executions.event as state,
+        coalesce(
+            executions.message,
+            if(executions.event = 'STARTED', 'an attempt is at work', 'an attempt has failed')
+        ) as cause,
+        executions.attempt,
+        executions.told_at as happened_at,
+        executions.run_number
+    from executions
+    left join heard_until
+        on
+            executions.trigger_name = heard_until.trigger_name
+            and executions.delivery_id = heard_until.delivery_id
+    where
+        executions.event in ('STARTED', 'TRANSIENT_ERROR')
+        -- what was told after the end changes nothing, nor does a failure of a document given up
+        and not coalesce(executions.told_at > heard_until.at, false)
+        and not coalesce(
+            heard_until.state in ('INTERRUPTED', 'LOST')
+            and executions.event = 'TRANSIENT_ERROR'
+            and executions.told_at > executions.last_started_at,
+            false
+        )
+
+),
+
+came_again as (
+
+    select
+        trigger_name,
+        delivery_id,
+        'RECOVERED' as state,
+        cause,
+        happened_at,
+        run_number
+    from ended
+    where state = 'INTERRUPTED'
+    union all
+    select
+        -- a landing is of no trigger yet
+        if(rejected.rejection_id is null, journal.trigger_name, null) as trigger_name,
+        journal.delivery_id,
+        'RESUBMITTED' as state,
+        journal.message as cause,
+        journal.happened_at,
+        journal.run_number
+    from journal
+    left join rejected on journal.delivery_id = rejected.rejection_id
+    where journal.event = 'RESUBMITTED'
+
+),
+
+final as (
+
+    select
+        5 as turn,
+        * except (attempt),
+        attempt
+    from attempted
+    union all
+    select
+        6 as turn,
+        *,
+        cast(null as int) as attempt
+    from ended
+    union all
+    select
+        7 as turn,
+        *,
+        cast(null as int) as attempt
+    from came_again
+
+)
+
+select * from final
