@@ -1,13 +1,17 @@
-{{ config(materialized='ledger') }}
-{#- Statuses are read only where something was told of a document that is not open. -#}
-{%- set has_strays = run_query(
-    'select 1 from ' ~ ref('stg_trigger_executions') ~ ' as executions left anti join '
-    ~ ref('documents_in_execution') ~ ' as documents on executions.delivery_id = '
-    ~ 'documents.delivery_id and executions.trigger_name = documents.trigger_name limit 1'
-).rows | length > 0 if current_run()
-    and current_run().has_landed('trigger_executions') else false -%}
--- depends_on: {{ ref('stg_trigger_executions') }}
--- depends_on: {{ ref('document_status') }}
+{{ config(incremental_strategy='append') }}
+{#- Statuses are read only where a service has reported of a document that is not open. -#}
+{%- set strays -%}
+    select 1
+    from {{ ref('stg_trigger_executions') }} as executions
+    left anti join {{ ref('documents_in_execution') }} as documents
+        on executions.delivery_id = documents.delivery_id
+        and executions.trigger_name = documents.trigger_name
+    limit 1
+{%- endset -%}
+{%- set run = current_run() -%}
+{%- set has_strays = not execute or (
+    run and run.has_landed('trigger_executions') and run_query(strays).rows | length > 0
+) -%}
 with
 
 left_out as (
@@ -65,58 +69,6 @@ ended as (
     where ended_by is not null
 
 ),
-
-{% if has_strays -%}
-    -- told of a document that is not open: remembered until it is decided, or for people
-    strays as (
-
-        select
-            executions.delivery_id,
-            executions.trigger_name,
-            executions.service,
-            count(*) as executions,
-            max_by(executions.event, executions.recorded_at) as last_event,
-            max(executions.recorded_at) as last_recorded_at
-        from {{ ref('stg_trigger_executions') }} as executions
-        left anti join {{ ref('documents_in_execution') }} as open_before
-            on
-                executions.delivery_id = open_before.delivery_id
-                and executions.trigger_name = open_before.trigger_name
-        left anti join {{ ref('opened_documents') }} as opened
-            on
-                executions.delivery_id = opened.delivery_id
-                and executions.trigger_name = opened.trigger_name
-        group by executions.delivery_id, executions.trigger_name, executions.service
-
-    ),
-
-    told_of_others as (
-
-        select
-            if(decided.delivery_id is null, 'EARLY', 'IGNORED') as event,
-            strays.delivery_id,
-            strays.trigger_name,
-            decided.document_type,
-            strays.service as reference_id,
-            concat(
-                strays.executions,
-                ' executions, up to ',
-                coalesce(strays.last_event, 'nothing'),
-                coalesce(concat(' recorded at ', strays.last_recorded_at), ''),
-                if(
-                    decided.delivery_id is null,
-                    ': told before it was decided, they count once it is',
-                    concat(': it is ', decided.status, ' and not open, they change nothing')
-                )
-            ) as message
-        from strays
-        left join {{ ref('document_status') }} as decided
-            on
-                strays.delivery_id = decided.delivery_id
-                and strays.trigger_name = decided.trigger_name
-
-    ),
-{%- endif %}
 
 resubmissions as (
 
@@ -223,7 +175,7 @@ removals as (
         cast(count(*) as string) as reference_id,
         concat('entries of history that expired before ', {{ history_removal_bound() }}) as message
     from {{ ref('document_history') }}
-    where expires_at < {{ history_removal_bound() }}
+    where {{ has_expired() }}
     group by trigger_name
 
 ),
@@ -245,7 +197,7 @@ final as (
     select * from removals
     {% if has_strays -%}
         union all
-        select * from told_of_others
+        select * from {{ ref('executions_of_others') }}
     {%- endif %}
 
 )

@@ -1,0 +1,53 @@
+{{ config(materialized='ephemeral') }}
+with
+
+strays as (
+
+    select
+        executions.delivery_id,
+        executions.trigger_name,
+        executions.service,
+        count(*) as executions,
+        max_by(executions.event, executions.recorded_at) as last_event,
+        max(executions.recorded_at) as last_recorded_at
+    from {{ ref('stg_trigger_executions') }} as executions
+    left anti join {{ ref('documents_in_execution') }} as open_before
+        on
+            executions.delivery_id = open_before.delivery_id
+            and executions.trigger_name = open_before.trigger_name
+    left anti join {{ ref('opened_documents') }} as opened
+        on
+            executions.delivery_id = opened.delivery_id
+            and executions.trigger_name = opened.trigger_name
+    group by executions.delivery_id, executions.trigger_name, executions.service
+
+),
+
+final as (
+
+    select
+        if(decided.delivery_id is null, 'EARLY', 'IGNORED') as event,
+        strays.delivery_id,
+        strays.trigger_name,
+        decided.document_type,
+        strays.service as reference_id,
+        concat(
+            strays.executions,
+            ' executions, up to ',
+            coalesce(strays.last_event, 'nothing'),
+            coalesce(concat(' recorded at ', strays.last_recorded_at), ''),
+            if(
+                decided.delivery_id is null,
+                ': told before it was decided, they count once it is',
+                concat(': it is ', decided.status, ' and not open, they change nothing')
+            )
+        ) as message
+    from strays
+    left join {{ ref('document_status') }} as decided
+        on
+            strays.delivery_id = decided.delivery_id
+            and strays.trigger_name = decided.trigger_name
+
+)
+
+select * from final
