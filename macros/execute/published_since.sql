@@ -13,11 +13,17 @@
     {%- elif run_number is none -%}
         (select * from {{ relation }})
     {%- else -%}
-        {%- set published = run_query(
-            "select run_number, ledger_publishes['" ~ ledger ~ "'] from " ~ runs
-            ~ " where kind = 'run' and (run_number = " ~ run_number
-            ~ " or run_number = (select max(run_number) from " ~ runs ~ ")) order by run_number"
-        ).rows -%}
+        {%- set first_and_last -%}
+            select
+                run_number,
+                ledger_publishes['{{ ledger }}'] as snapshot
+            from {{ runs }}
+            where
+                kind = 'run'
+                and run_number in ({{ run_number }}, (select max(run_number) from {{ runs }}))
+            order by run_number
+        {%- endset -%}
+        {%- set published = run_query(first_and_last).rows -%}
         {%- if published | length == 0 or published[0][0] | int != run_number | int -%}
             {%- do exceptions.raise_compiler_error(
                 'exactly_once: run ' ~ run_number ~ ' is not in ' ~ runs ~ ' although '
@@ -26,12 +32,14 @@
             ) -%}
         {%- endif -%}
         {%- set start, end = published[0][1], published[-1][1] -%}
+        {%- set ancestors -%}
+            select count(*)
+            from {{ relation }}.history
+            where is_current_ancestor and snapshot_id in ({{ start }}, {{ end }})
+        {%- endset -%}
         {%- if start == end -%}
             (select * from {{ relation }} where false)
-        {%- elif run_query(
-            "select count(*) from " ~ relation ~ ".history where is_current_ancestor "
-            ~ "and snapshot_id in (" ~ start ~ ", " ~ end ~ ")"
-        ).rows[0][0] | int == 2 -%}
+        {%- elif run_query(ancestors).rows[0][0] | int == 2 -%}
             (
                 select *
                 from {{ relation }} with (

@@ -22,38 +22,63 @@
         'landed_days': none,
     } -%}
     {%- if run -%}
-        {%- set row = run_query(
-            "select coalesce(bool_or(queue_capacity > 0), false), "
-            ~ "coalesce(bool_or(takes_earlier_landings), false), to_json(sort_array(collect_list("
-            ~ "if(key is null, null, struct(trigger_name, key))))) from " ~ ref('current_triggers')
-        ).rows[0] -%}
+        {%- set of_triggers -%}
+            select
+                coalesce(bool_or(queue_capacity > 0), false) as has_capacity,
+                coalesce(bool_or(takes_earlier_landings), false) as takes_earlier,
+                to_json(sort_array(collect_list(
+                    if(key is null, null, struct(trigger_name, key))
+                ))) as key_expressions
+            from {{ ref('current_triggers') }}
+        {%- endset -%}
+        {%- set of_days -%}
+            select
+                cast(to_date(landed_received_at) as string) as day,
+                true as returns,
+                bool_or(resubmission_id is not null) as has_resubmissions
+            from {{ ref('returning_deliveries') }}
+            group by day
+            union all
+            select
+                cast(to_date(received_at) as string) as day,
+                false as returns,
+                false as has_resubmissions
+            from {{ ref('stg_deliveries') }}
+            where received_at is not null
+            group by day
+        {%- endset -%}
+        {%- set found = run_query(of_triggers).rows[0] -%}
+        {%- set days = run_query(of_days).rows -%}
+        {%- set landed_days = days | rejectattr('returns') | map(attribute='day') | list | sort -%}
+        {%- set repeated -%}
+            select 1
+            from (
+                select delivery_id
+                from {{ ref('stg_deliveries') }}
+                group by delivery_id
+                having count(*) > 1
+                union all
+                select earlier.delivery_id
+                from (
+                    select delivery_id from {{ landed_before('deliveries') }}
+                    union all
+                    select delivery_id from {{ taken_deliveries(landed_days) }}
+                ) as earlier
+                left semi join {{ ref('stg_deliveries') }} as landed
+                    on earlier.delivery_id = landed.delivery_id
+            )
+            limit 1
+        {%- endset -%}
         {%- do facts.update({
-            'has_capacity': row[0],
-            'takes_earlier': row[1],
-            'key_expressions': fromjson(row[2]),
+            'has_capacity': found.has_capacity,
+            'takes_earlier': found.takes_earlier,
+            'key_expressions': fromjson(found.key_expressions),
             'has_holds': run.landed['delivery_holds'] is not none,
-        }) -%}
-        {%- set days = run_query(
-            "select cast(to_date(landed_received_at) as string), true, "
-            ~ "bool_or(resubmission_id is not null) from " ~ ref('returning_deliveries')
-            ~ " group by 1 union all select cast(to_date(received_at) as string), false, false from "
-            ~ ref('stg_deliveries') ~ " where received_at is not null group by 1"
-        ).rows -%}
-        {%- set landed_days = days | rejectattr(1) | map(attribute=0) | list | sort -%}
-        {%- do facts.update({
-            'returning_days': days | selectattr(1) | map(attribute=0) | list | sort,
-            'has_resubmissions': days | selectattr(2) | list | length > 0,
+            'returning_days': days | selectattr('returns') | map(attribute='day') | list | sort,
+            'has_resubmissions': days | selectattr('has_resubmissions') | list | length > 0,
             'landed_days': landed_days,
+            'has_repeated': run_query(repeated).rows | length > 0,
         }) -%}
-        {%- set repeated = run_query(
-            "select 1 from (select delivery_id from " ~ ref('stg_deliveries')
-            ~ " group by delivery_id having count(*) > 1 union all select earlier.delivery_id from "
-            ~ "(select delivery_id from " ~ landed_before('deliveries') ~ " union all select "
-            ~ "delivery_id from " ~ taken_deliveries(landed_days) ~ ") as earlier left semi "
-            ~ "join " ~ ref('stg_deliveries') ~ " as landed on earlier.delivery_id = "
-            ~ "landed.delivery_id) limit 1"
-        ) -%}
-        {%- do facts.update({'has_repeated': repeated.rows | length > 0}) -%}
         {%- do run.queue_facts.update(facts) -%}
     {%- endif -%}
     {{ return(facts) }}

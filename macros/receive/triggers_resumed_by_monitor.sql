@@ -6,19 +6,26 @@
     {%- set resumed = [] -%}
     {%- if current_run()
         and adapter.exactly_once.hook_names('resource_monitor') -%}
-        {%- set suspended = run_query(
-            "select settings.resource_monitor, states.trigger_name from "
-            ~ last_published('trigger_states') ~ " as states inner join " ~ ref('trigger_settings')
-            ~ " as settings on states.trigger_name = settings.trigger_name "
-            ~ "where settings.resource_monitor is not null and exists(states.suspensions, "
-            ~ "s -> s.cause in ('RESOLVER_ERROR', 'RETRY_FAILURE')) "
-            ~ "order by settings.resource_monitor, states.trigger_name"
-        ).rows -%}
-        {%- for monitor, rows in suspended | groupby(0) -%}
-            {%- set answer = run_query(
-                "select answer.is_available, answer.message from (select ask_resource_monitor("
-                ~ sql_text(monitor) ~ ") as answer)"
-            ).rows[0] -%}
+        {%- set suspended -%}
+            select
+                settings.resource_monitor,
+                states.trigger_name
+            from {{ last_published('trigger_states') }} as states
+            inner join {{ ref('trigger_settings') }} as settings
+                on states.trigger_name = settings.trigger_name
+            where
+                settings.resource_monitor is not null
+                and exists(
+                    states.suspensions, s -> s.cause in ('RESOLVER_ERROR', 'RETRY_FAILURE')
+                )
+            order by settings.resource_monitor, states.trigger_name
+        {%- endset -%}
+        {%- for monitor, rows in run_query(suspended).rows | groupby(0) -%}
+            {%- set asked -%}
+                select answer.is_available, answer.message
+                from (select ask_resource_monitor({{ sql_text(monitor) }}) as answer)
+            {%- endset -%}
+            {%- set answer = run_query(asked).rows[0] -%}
             {%- if answer[0] -%}
                 {%- do resumed.extend(rows | map(attribute=1)) -%}
             {%- else -%}

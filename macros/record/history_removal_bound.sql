@@ -7,21 +7,50 @@
     {%- set bound = none -%}
     {%- if current_run() -%}
         {%- if current_run().removal_bound is none -%}
-            {%- set row = run_query(
-                "with latest as (select "
-                ~ plus_ms(event_time_now(), -(skew + var('allowed_lateness_ms'))) ~ " as bound), "
-                ~ "undecided as (select min(received_at) as oldest from ("
-                ~ "select received_at from " ~ ref('decisions') ~ " where not is_decided "
-                ~ "union all select received_at from " ~ ref('trigger_queue')
-                ~ " where place = 'WAITING' union all select w.received_at from "
-                ~ last_published('waiting_deliveries') ~ " as w left semi join "
-                ~ "(select trigger_name from " ~ ref('current_triggers')
-                ~ " where not rewrites_waiting) as t on w.trigger_name = t.trigger_name)) "
-                ~ "select cast(date_trunc('" ~ unit ~ "', least(latest.bound, greatest(coalesce("
-                ~ plus_ms('undecided.oldest', -skew) ~ ", latest.bound), latest.bound - interval "
-                ~ var('removal_hold_days') ~ " days))) as string) from latest cross join undecided"
-            ).rows[0] -%}
-            {%- do current_run().bind_removal(row[0]) -%}
+            {%- set query -%}
+                with
+
+                latest as (
+
+                    select
+                        {{ plus_ms(event_time_now(), -(skew + var('allowed_lateness_ms'))) }}
+                            as bound
+
+                ),
+
+                undecided as (
+
+                    select min(received_at) as oldest
+                    from (
+                        select received_at from {{ ref('decisions') }} where not is_decided
+                        union all
+                        select received_at from {{ ref('trigger_queue') }} where place = 'WAITING'
+                        union all
+                        select waiting.received_at
+                        from {{ last_published('waiting_deliveries') }} as waiting
+                        left semi join {{ ref('current_triggers') }} as untouched
+                            on
+                                waiting.trigger_name = untouched.trigger_name
+                                and not untouched.rewrites_waiting
+                    )
+
+                )
+
+                select
+                    cast(date_trunc(
+                        '{{ unit }}',
+                        least(
+                            latest.bound,
+                            greatest(
+                                coalesce({{ plus_ms('undecided.oldest', -skew) }}, latest.bound),
+                                latest.bound - interval {{ var('removal_hold_days') }} days
+                            )
+                        )
+                    ) as string)
+                from latest
+                cross join undecided
+            {%- endset -%}
+            {%- do current_run().bind_removal(run_query(query).rows[0][0]) -%}
         {%- endif -%}
         {%- set bound = current_run().removal_bound -%}
     {%- endif -%}

@@ -8,9 +8,16 @@
         {{ return([]) }}
     {%- endif -%}
     {%- set view = graph.nodes['model.exactly_once.things_to_do'] -%}
-    {{ return(run_query(
-        "select concat(concat_ws(', ', 'to do', trigger_name), ': ', format_number(documents, 0), "
-        ~ "' ', what, '; ', what_to_do) from " ~ view.schema ~ '.' ~ view.alias
-        ~ ' where kind in (' ~ kinds | join(', ') ~ ') order by kind, trigger_name limit 20'
-    ).columns[0].values() | list) }}
+    {%- set lines -%}
+        select
+            concat(
+                concat_ws(', ', 'to do', trigger_name), ': ', format_number(documents, 0), ' ',
+                what, '; ', what_to_do
+            )
+        from {{ view.schema }}.{{ view.alias }}
+        where kind in ({{ kinds | join(', ') }})
+        order by kind, trigger_name
+        limit 20
+    {%- endset -%}
+    {{ return(run_query(lines).columns[0].values() | list) }}
 {%- endmacro %}
