@@ -21,11 +21,11 @@ from pyspark.sql import SparkSession
 from dbt_exactly_once import cli
 from dbt_exactly_once.adapter.lake import ensure_place
 from dbt_exactly_once.adapter.session import Project, find_project, read_credentials
+from dbt_exactly_once.commands.land import LANDING_TABLES
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.land import land, stage
 from dbt_exactly_once.landing.landed_tables import REJECTED, read_landed_tables
 from dbt_exactly_once.landing.values import NotOfTypeError, parsed_time
-from dbt_exactly_once.options import LANDING_TABLES
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
 

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from dbt_exactly_once import cli
 from dbt_exactly_once.adapter.lake import ensure_place
 from dbt_exactly_once.adapter.startup import check_java
+from dbt_exactly_once.commands import place
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.rabbitmq import RabbitMq, RabbitMqPublisher
 
@@ -203,7 +204,7 @@ def test_what_is_not_installed_is_told_before_spark_starts(
     monkeypatch.setitem(sys.modules, "pika", None)
     monkeypatch.setitem(sys.modules, "proton", None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr(cli, "open_session", lambda _: pytest.fail("Spark was started"))
+    monkeypatch.setattr(place, "open_session", lambda _: pytest.fail("Spark was started"))
     assert said_by_command(*arguments, "--project-dir", PROJECT_FOLDER, capsys=capsys) == line
 
 
