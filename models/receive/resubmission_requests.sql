@@ -1,23 +1,11 @@
 {%- set run = current_run() -%}
+{%- set is_asked = run.has_landed('resubmissions') if run else true -%}
 {%- set can_be_resubmitted = "'IN_DOUBT', 'ERROR', 'RETRIES_EXHAUSTED', 'LOST'" -%}
 with
 
--- what becomes of a rejected landing is known since the run began: it has landed again
-{% set landed_again = run.landed_again if run else [] -%}
-landings as (
+of_landings as (
 
-    {% for became in landed_again -%}
-        select
-            {{ sql_text(became.resubmission_id) }} as resubmission_id,
-            {{ sql_text(became.delivery_id) }} as delivery_id,
-            {{ sql_text(became.refused_for) }} as refused_for
-        union all
-    {% endfor -%}
-    select
-        cast(null as string) as resubmission_id,
-        cast(null as string) as delivery_id,
-        cast(null as string) as refused_for
-    where false
+    select * from {{ ref('landing_requests') }}
 
 ),
 
@@ -25,76 +13,14 @@ requests as (
 
     select requests.*
     from {{ ref('stg_resubmissions') }} as requests
-    left anti join landings on requests.resubmission_id = landings.resubmission_id
-    {% if run -%}
-    where {{ run.has_landed('resubmissions') }}
-    {%- endif %}
+    left anti join of_landings on requests.resubmission_id = of_landings.resubmission_id
+    where {{ is_asked }}
 
 ),
 
--- ---- what came of a landed delivery in a trigger: itself, its recoveries, its resubmissions; each
--- ---- is decided by a later run than the one before it
+documents as (
 
--- a request is rare; where there is none, nothing of the statuses is read
-members as (
-
-    select
-        statuses.*,
-        {{ landed_delivery_id('statuses.delivery_id') }} as line_id,
-        runs.run_number as decided_by_run
-    from {{ last_published('document_status') }} as statuses
-    inner join {{ last_published('published_runs') }} as runs on statuses.run_id = runs.run_id
-    left semi join requests
-        on
-            {{ landed_delivery_id('statuses.delivery_id') }}
-            = {{ landed_delivery_id('requests.delivery_id') }}
-            and statuses.trigger_name = requests.trigger_name
-    {% if run -%}
-    where {{ run.has_landed('resubmissions') }}
-    {%- endif %}
-
-),
-
-ended as (
-
-    select
-        journal.delivery_id,
-        journal.trigger_name,
-        journal.event as ended_by,
-        runs.run_number as heard_by_run
-    from {{ last_published('journal_entries') }} as journal
-    inner join {{ last_published('published_runs') }} as runs on journal.run_id = runs.run_id
-    where
-        journal.event in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED', 'INTERRUPTED', 'LOST')
-    {% if run -%}
-        and {{ run.has_landed('resubmissions') }}
-        {%- endif %}
-    union all
-    -- a later run than any that is published
-    select
-        delivery_id,
-        trigger_name,
-        coalesce(ended_by, 'UNFINISHED') as ended_by,
-        {{ run.number if run else 'cast(null as bigint)' }} as heard_by_run
-    from {{ ref('documents_in_execution') }}
-
-),
-
-with_outcome as (
-
-    select
-        members.*,
-        case
-            when members.status in ('IN_DOUBT', 'DUPLICATE') then members.status
-            when ended.ended_by is not null then ended.ended_by
-            when members.service is null then 'SUCCESS'
-            else 'UNKNOWN'
-        end as outcome
-    from members
-    left join ended
-        on
-            members.delivery_id = ended.delivery_id
-            and members.trigger_name = ended.trigger_name
+    select * from {{ ref('requested_documents') }}
 
 ),
 
@@ -106,7 +32,7 @@ latest as (
         max_by(delivery_id, decided_by_run) as delivery_id,
         max_by(outcome, decided_by_run) as outcome,
         max(recoveries) as recoveries
-    from with_outcome
+    from documents
     group by line_id, trigger_name
 
 ),
@@ -127,10 +53,10 @@ with_landed_row as (
         deliveries.delivery_id,
         deliveries.received_at
     from {{ accepted_deliveries('landed') }} as deliveries
-    left semi join members
+    left semi join documents
         on
-            deliveries.delivery_id = {{ landed_delivery_id('members.delivery_id') }}
-            and deliveries.received_at = members.landed_received_at
+            deliveries.delivery_id = {{ landed_delivery_id('documents.delivery_id') }}
+            and deliveries.received_at = documents.landed_received_at
 
 ),
 
@@ -142,11 +68,7 @@ earlier as (
         trigger_name,
         reference_id
     from {{ last_published('journal_entries') }}
-    where
-        event in ('RESUBMITTED', 'REFUSED')
-    {% if run -%}
-        and {{ run.has_landed('resubmissions') }}
-        {%- endif %}
+    where {{ is_asked }} and event in ('RESUBMITTED', 'REFUSED')
 
 ),
 
@@ -168,36 +90,6 @@ same_request as (
 
 ),
 
--- ---- a doubt is settled where a document of its key has succeeded since
-
-settled as (
-
-    select
-        doubts.delivery_id,
-        doubts.trigger_name,
-        min_by(
-            others.delivery_id, struct(ended.heard_by_run, others.delivery_id)
-        ) as settled_by_delivery_id
-    from with_outcome as doubts
-    inner join {{ last_published('document_status') }} as others
-        on
-            doubts.trigger_name = others.trigger_name
-            and doubts.document_key = others.document_key
-    inner join ended
-        on
-            others.delivery_id = ended.delivery_id
-            and others.trigger_name = ended.trigger_name
-            and doubts.decided_by_run < ended.heard_by_run
-    where
-        doubts.outcome = 'IN_DOUBT'
-        and ended.ended_by = 'SUCCESS'
-    {% if run -%}
-        and {{ run.has_landed('resubmissions') }}
-        {%- endif %}
-    group by doubts.delivery_id, doubts.trigger_name
-
-),
-
 judged as (
 
     select
@@ -209,7 +101,7 @@ judged as (
         latest.recoveries,
         {{ landed_delivery_id('requests.delivery_id') }} as landed_delivery_id,
         coalesce(earlier_of_line.resubmissions, 0) as earlier_resubmissions,
-        settled.settled_by_delivery_id,
+        targets.settled_by_delivery_id,
         case
             when same_request.reference_id is not null then 'REPEATED'
             when targets.delivery_id is null then 'NO_DECISION'
@@ -220,11 +112,11 @@ judged as (
                 then 'RESUBMITTED'
             when with_landed_row.delivery_id is null and requests.document is null
                 then 'LANDED_ROW_GONE'
-            when settled.delivery_id is not null and not coalesce(requests.force, false)
+            when targets.settled_by_delivery_id is not null and not coalesce(requests.force, false)
                 then 'SETTLED'
         end as refused_for
     from requests
-    left join with_outcome as targets
+    left join documents as targets
         on
             requests.delivery_id = targets.delivery_id
             and requests.trigger_name = targets.trigger_name
@@ -241,10 +133,6 @@ judged as (
             {{ landed_delivery_id('requests.delivery_id') }} = with_landed_row.delivery_id
             and targets.landed_received_at = with_landed_row.received_at
     left join same_request on requests.resubmission_id = same_request.reference_id
-    left join settled
-        on
-            requests.delivery_id = settled.delivery_id
-            and requests.trigger_name = settled.trigger_name
     left join earlier_of_line
         on
             {{ landed_delivery_id('requests.delivery_id') }} = earlier_of_line.line_id
@@ -285,31 +173,6 @@ of_deliveries as (
         settled_by_delivery_id,
         concat(landed_delivery_id, '/resubmission-', earlier_resubmissions + 1) as delivery_id
     from numbered
-
-),
-
-of_landings as (
-
-    select
-        requests.resubmission_id,
-        requests.delivery_id as resubmitted_delivery_id,
-        requests.trigger_name,
-        landings.delivery_id as landed_delivery_id,
-        cast(null as timestamp) as landed_received_at,
-        requests.requested_at as received_at,
-        cast(null as int) as redelivery_count,
-        0 as recoveries,
-        requests.requested_by,
-        requests.reason,
-        'REJECTED' as status,
-        'REJECTED' as outcome,
-        true as is_landing,
-        landings.refused_for is null as is_accepted,
-        landings.refused_for,
-        cast(null as string) as settled_by_delivery_id,
-        landings.delivery_id
-    from {{ ref('stg_resubmissions') }} as requests
-    inner join landings on requests.resubmission_id = landings.resubmission_id
 
 ),
 

@@ -1,11 +1,4 @@
 {%- set facts = queue_facts() -%}
-{%- set sources = [ref('routed_deliveries')] -%}
-{%- if facts.takes_earlier -%}
-    {%- do sources.append(ref('deliveries_taken_late')) -%}
-{%- endif -%}
-{%- if facts.returning_days != [] -%}
-    {%- do sources.append(ref('returned_deliveries')) -%}
-{%- endif -%}
 {#- a transport may have left the seed while its deliveries wait -#}
 {%- set api = 'coalesce(transports.transport_api, current_triggers.api)' -%}
 with
@@ -33,40 +26,7 @@ transports as (
 
 in_queue as (
 
-    {% for arrivals in sources -%}
-        select
-            delivery_id,
-            trigger_name,
-            landed_delivery_id,
-            landed_received_at,
-            received_at,
-            landed_at,
-            transport,
-            document_type,
-            destination,
-            guaranteed,
-            uuid,
-            track_id,
-            event_id,
-            redelivery_count,
-            errors_to,
-            document,
-            origin,
-            recoveries,
-            resubmission_id,
-            examined,
-            waiting_since,
-            had_waited,
-            was_waiting_for,
-            landed_keys,
-            landed_file,
-            landed_position,
-            left_out,
-            rejected_because,
-            is_gone
-        from {{ arrivals }}
-        {{ 'union all' if not loop.last }}
-    {% endfor %}
+    select * from {{ ref('arriving_deliveries') }}
 
 ),
 

@@ -1,0 +1,48 @@
+{{ config(materialized='ephemeral') }}
+{%- set run = current_run() -%}
+with
+
+-- what becomes of a rejected landing is known since the run began: it has landed again
+landings as (
+
+    {% for became in (run.landed_again if run else []) -%}
+        select
+            {{ sql_text(became.resubmission_id) }} as resubmission_id,
+            {{ sql_text(became.delivery_id) }} as delivery_id,
+            {{ sql_text(became.refused_for) }} as refused_for
+        union all
+    {% endfor -%}
+    select
+        cast(null as string) as resubmission_id,
+        cast(null as string) as delivery_id,
+        cast(null as string) as refused_for
+    where false
+
+),
+
+final as (
+
+    select
+        requests.resubmission_id,
+        requests.delivery_id as resubmitted_delivery_id,
+        requests.trigger_name,
+        landings.delivery_id as landed_delivery_id,
+        cast(null as timestamp) as landed_received_at,
+        requests.requested_at as received_at,
+        cast(null as int) as redelivery_count,
+        0 as recoveries,
+        requests.requested_by,
+        requests.reason,
+        'REJECTED' as status,
+        'REJECTED' as outcome,
+        true as is_landing,
+        landings.refused_for is null as is_accepted,
+        landings.refused_for,
+        cast(null as string) as settled_by_delivery_id,
+        landings.delivery_id
+    from {{ ref('stg_resubmissions') }} as requests
+    inner join landings on requests.resubmission_id = landings.resubmission_id
+
+)
+
+select * from final

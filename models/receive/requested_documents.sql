@@ -1,0 +1,104 @@
+{{ config(materialized='ephemeral') }}
+{#- A request is rare: where there is none, nothing of statuses and journal is read. -#}
+{%- set run = current_run() -%}
+{%- set is_asked = run.has_landed('resubmissions') if run else true -%}
+with
+
+-- what came of a landed delivery in a trigger: itself, its recoveries, its resubmissions; each is
+-- decided by a later run than the one before it
+members as (
+
+    select
+        statuses.*,
+        {{ landed_delivery_id('statuses.delivery_id') }} as line_id,
+        runs.run_number as decided_by_run
+    from {{ last_published('document_status') }} as statuses
+    inner join {{ last_published('published_runs') }} as runs on statuses.run_id = runs.run_id
+    left semi join {{ ref('stg_resubmissions') }} as requests
+        on
+            {{ landed_delivery_id('statuses.delivery_id') }}
+            = {{ landed_delivery_id('requests.delivery_id') }}
+            and statuses.trigger_name = requests.trigger_name
+    where {{ is_asked }}
+
+),
+
+ended as (
+
+    select
+        journal.delivery_id,
+        journal.trigger_name,
+        journal.event as ended_by,
+        runs.run_number as heard_by_run
+    from {{ last_published('journal_entries') }} as journal
+    inner join {{ last_published('published_runs') }} as runs on journal.run_id = runs.run_id
+    where
+        {{ is_asked }}
+        and journal.event in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED', 'INTERRUPTED', 'LOST')
+    union all
+    -- a later run than any that is published
+    select
+        delivery_id,
+        trigger_name,
+        coalesce(ended_by, 'UNFINISHED') as ended_by,
+        {{ run.number if run else 'cast(null as bigint)' }} as heard_by_run
+    from {{ ref('documents_in_execution') }}
+
+),
+
+with_outcome as (
+
+    select
+        members.*,
+        case
+            when members.status in ('IN_DOUBT', 'DUPLICATE') then members.status
+            when ended.ended_by is not null then ended.ended_by
+            when members.service is null then 'SUCCESS'
+            else 'UNKNOWN'
+        end as outcome
+    from members
+    left join ended
+        on
+            members.delivery_id = ended.delivery_id
+            and members.trigger_name = ended.trigger_name
+
+),
+
+-- a doubt is settled where a document of its key has succeeded since
+settled as (
+
+    select
+        doubts.delivery_id,
+        doubts.trigger_name,
+        min_by(
+            others.delivery_id, struct(ended.heard_by_run, others.delivery_id)
+        ) as settled_by_delivery_id
+    from with_outcome as doubts
+    inner join {{ last_published('document_status') }} as others
+        on
+            doubts.trigger_name = others.trigger_name
+            and doubts.document_key = others.document_key
+    inner join ended
+        on
+            others.delivery_id = ended.delivery_id
+            and others.trigger_name = ended.trigger_name
+            and doubts.decided_by_run < ended.heard_by_run
+    where {{ is_asked }} and doubts.outcome = 'IN_DOUBT' and ended.ended_by = 'SUCCESS'
+    group by doubts.delivery_id, doubts.trigger_name
+
+),
+
+final as (
+
+    select
+        with_outcome.*,
+        settled.settled_by_delivery_id
+    from with_outcome
+    left join settled
+        on
+            with_outcome.delivery_id = settled.delivery_id
+            and with_outcome.trigger_name = settled.trigger_name
+
+)
+
+select * from final
