@@ -84,6 +84,10 @@ class Amqp:
         except Timeout:
             return
 
+    def close(self) -> None:
+        with suppress(Exception):
+            self._connection.close()
+
 
 class AmqpPublisher:
     """Addresses over AMQP 1.0, such as queues of ActiveMQ Artemis."""

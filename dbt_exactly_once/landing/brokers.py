@@ -45,6 +45,10 @@ class Broker(Protocol):
         """Look after the connection for a moment; called while nothing is received."""
         ...
 
+    def close(self) -> None:
+        """Close the connection; what was not acknowledged will be delivered again."""
+        ...
+
 
 class Landed(Protocol):
     """What became of the rows of a file."""
@@ -139,7 +143,11 @@ def row_of(
     headers: Mapping[str, Any],
     **columns: Any,
 ) -> dict[str, Any]:
-    """A row of `deliveries`, with an id of its own: each arrival is a delivery."""
+    """A row of `deliveries`; columns: those for which no header speaks.
+
+    tag: what no other delivery of the queue has. A transport that numbers what it keeps gives a
+    second arrival the tag of the first, others give each arrival its own.
+    """
     found = {name: headers.get(name) for name in HEADERS}
     return {
         "delivery_id": f"{queue}-{tag}",

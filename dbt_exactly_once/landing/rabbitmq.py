@@ -103,6 +103,10 @@ class RabbitMq:
     def keep_alive(self) -> None:
         self._connection.process_data_events(time_limit=PUMP_SECONDS)
 
+    def close(self) -> None:
+        with suppress(Exception):
+            self._connection.close()
+
 
 class RabbitMqPublisher:
     """An exchange of RabbitMQ; the address is the routing key, a queue of the default exchange."""

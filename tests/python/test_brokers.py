@@ -120,7 +120,7 @@ def test_what_has_not_landed_is_delivered_again_and_counted(
         land_from_broker(
             failing, fail, queue, print, threading.Event(), seconds=2, until_empty=True
         )
-    failing._connection.close()
+    failing.close()
 
     landed: list[dict[str, Any]] = []
 
