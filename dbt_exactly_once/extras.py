@@ -11,6 +11,7 @@ DISTRIBUTION = "dbt-exactly-once"
 EXTRAS = {
     "rabbitmq": ("pika", "pika", "to talk to RabbitMQ"),
     "amqp": ("proton", "python-qpid-proton", "to talk over AMQP 1.0"),
+    "kafka": ("confluent_kafka", "confluent-kafka", "to talk to Kafka"),
     "report": ("matplotlib", "matplotlib", "to draw the charts of the report"),
 }
 

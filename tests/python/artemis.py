@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,13 +13,6 @@ from thrift_servers import free_port
 PACKAGES = (
     "org.apache.activemq:artemis-server:2.42.0,org.apache.activemq:artemis-amqp-protocol:2.42.0"
 )
-# Spark resolves packages from Maven Central; in a process of its own, since its jars stay loaded
-FIND_JARS = f"""
-from pyspark.sql import SparkSession
-settings = {{"spark.ui.enabled": "false", "spark.jars.packages": "{PACKAGES}"}}
-spark = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
-print(spark.conf.get("spark.jars"))
-"""
 
 
 @dataclass
@@ -36,15 +27,6 @@ class ArtemisBroker:
         """How many messages the queue holds, delivered or not."""
         address = self.gateway.jvm.org.apache.activemq.artemis.api.core.SimpleString.of(queue)
         return self.server.locateQueue(address).getMessageCount()
-
-
-def find_jars() -> list[str]:
-    """The broker's jars; none where they cannot be fetched."""
-    found = subprocess.run(
-        [sys.executable, "-c", FIND_JARS], capture_output=True, text=True, check=False
-    )
-    jars = found.stdout.strip().splitlines()[-1:] if found.returncode == 0 else []
-    return [jar.removeprefix("file://") for line in jars for jar in line.split(",")]
 
 
 @contextmanager

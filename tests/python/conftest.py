@@ -9,8 +9,12 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from artemis import ArtemisBroker, find_jars, running_artemis
+from artemis import PACKAGES as ARTEMIS
+from artemis import ArtemisBroker, running_artemis
 from dbt_runs import TARGET
+from kafka_broker import PACKAGES as KAFKA
+from kafka_broker import KafkaBroker, running_kafka
+from maven import jars_of
 from postgres import Postgres, find_programs, running_postgres
 from pyspark.sql import SparkSession
 from rabbitmq import RabbitMqBroker, find_server, running_rabbitmq
@@ -50,6 +54,7 @@ LONG = (
     "test_feeds.py",
     "test_half_runs.py",
     "test_hostile_input.py",
+    "test_kafka.py",
     "test_landed_rows.py",
     "test_migrate.py",
     "test_model_services.py",
@@ -146,10 +151,27 @@ def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitMqBroke
 def artemis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArtemisBroker]:
     """A JMS provider for all tests; each takes a queue of its own."""
     pytest.importorskip("proton", reason="python-qpid-proton is not installed: the extra amqp")
-    jars = find_jars()
+    jars = jars_of(ARTEMIS)
     if not jars:
         pytest.skip("ActiveMQ Artemis cannot be fetched from Maven Central")
     with running_artemis(jars, tmp_path_factory.mktemp("artemis")) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def kafka_jars() -> list[str]:
+    """What a Kafka broker is started from."""
+    pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed: extra kafka")
+    jars = jars_of(KAFKA)
+    if not jars:
+        pytest.skip("Kafka cannot be fetched from Maven Central")
+    return jars
+
+
+@pytest.fixture(scope="session")
+def kafka(kafka_jars: list[str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """A Kafka broker for all tests; each takes a topic of its own."""
+    with running_kafka(kafka_jars, tmp_path_factory.mktemp("kafka")) as broker:
         yield broker
 
 

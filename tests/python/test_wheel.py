@@ -26,10 +26,14 @@ PLACE = "dbt_exactly_once/project/"
 EXTRA_MODULES = {
     "pika": "rabbitmq",
     "proton": "amqp",
+    "confluent_kafka": "kafka",
     "matplotlib": "report",
     "psycopg": "postgres",
 }
-DISTRIBUTIONS = {"proton": "python-qpid-proton"}
+DISTRIBUTIONS = {
+    "proton": "python-qpid-proton",
+    "confluent_kafka": "confluent-kafka",
+}
 
 
 def run(*command: object, folder: Path) -> str:
@@ -171,7 +175,7 @@ def test_the_wheel_names_itself_where_it_is_and_its_extras(metadata: Message) ->
     urls = dict(url.split(", ") for url in metadata.get_all("Project-URL", []))
     assert urls["Homepage"] == "https://github.com/exactly-once/dbt-exactly-once"
     assert set(urls) == {"Homepage", "Documentation", "Changelog", "Issues"}
-    extras = {"rabbitmq", "amqp", "report", "postgres", "dev"}
+    extras = {"rabbitmq", "amqp", "kafka", "report", "postgres", "dev"}
     assert set(metadata.get_all("Provides-Extra", [])) == extras
 
 
