@@ -12,6 +12,7 @@ EXTRAS = {
     "rabbitmq": ("pika", "pika", "to talk to RabbitMQ"),
     "amqp": ("proton", "python-qpid-proton", "to talk over AMQP 1.0"),
     "kafka": ("confluent_kafka", "confluent-kafka", "to talk to Kafka"),
+    "sqs": ("boto3", "boto3", "to talk to SQS"),
     "report": ("matplotlib", "matplotlib", "to draw the charts of the report"),
 }
 

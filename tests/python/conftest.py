@@ -18,6 +18,7 @@ from maven import jars_of
 from postgres import Postgres, find_programs, running_postgres
 from pyspark.sql import SparkSession
 from rabbitmq import RabbitMqBroker, find_server, running_rabbitmq
+from sqs_server import SqsServer, running_sqs
 
 from dbt_exactly_once.adapter.session import Project, find_project, open_session, read_credentials
 from dbt_exactly_once.adapter.startup import JAVA_OPTIONS
@@ -67,6 +68,7 @@ LONG = (
     "test_seed_pages.py",
     "test_send_errors.py",
     "test_session_settings.py",
+    "test_sqs.py",
     "test_startup.py",
     "test_targets.py",
     "test_thrift.py",
@@ -173,6 +175,15 @@ def kafka(kafka_jars: list[str], tmp_path_factory: pytest.TempPathFactory) -> It
     """A Kafka broker for all tests; each takes a topic of its own."""
     with running_kafka(kafka_jars, tmp_path_factory.mktemp("kafka")) as broker:
         yield broker
+
+
+@pytest.fixture
+def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator[SqsServer]:
+    """A server that speaks as Amazon SQS does."""
+    pytest.importorskip("boto3", reason="boto3 is not installed: the extra sqs")
+    pytest.importorskip("moto.server", reason="moto's server is not installed: moto[server]")
+    with running_sqs(monkeypatch) as server:
+        yield server
 
 
 @pytest.fixture

@@ -27,12 +27,14 @@ EXTRA_MODULES = {
     "pika": "rabbitmq",
     "proton": "amqp",
     "confluent_kafka": "kafka",
+    "boto3": "sqs",
     "matplotlib": "report",
     "psycopg": "postgres",
 }
 DISTRIBUTIONS = {
     "proton": "python-qpid-proton",
     "confluent_kafka": "confluent-kafka",
+    "boto3": "boto3",
 }
 
 
@@ -175,7 +177,7 @@ def test_the_wheel_names_itself_where_it_is_and_its_extras(metadata: Message) ->
     urls = dict(url.split(", ") for url in metadata.get_all("Project-URL", []))
     assert urls["Homepage"] == "https://github.com/exactly-once/dbt-exactly-once"
     assert set(urls) == {"Homepage", "Documentation", "Changelog", "Issues"}
-    extras = {"rabbitmq", "amqp", "kafka", "report", "postgres", "dev"}
+    extras = {"rabbitmq", "amqp", "kafka", "sqs", "report", "postgres", "dev"}
     assert set(metadata.get_all("Provides-Extra", [])) == extras
 
 
