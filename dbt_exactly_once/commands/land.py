@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +12,7 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.process import stopped_by_signals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from dbt_exactly_once.landing.brokers import Broker
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 # what landing can fill: the tables of the source that people write to
 LANDING_TABLES = ("deliveries", "trigger_executions", "resubmissions", "trigger_commands")
+# of each broker the options that say what is taken from it
+NAMED_BY = {"rabbitmq": ("queue",), "amqp": ("queue",), "kafka": ("topic", "group"), "sqs": ()}
+# columns of a delivery that may identify its document
+IDS = ("uuid", "track_id", "event_id")
 
 
 @click.command()
@@ -27,7 +32,13 @@ LANDING_TABLES = ("deliveries", "trigger_executions", "resubmissions", "trigger_
 @click.option("--table", type=click.Choice(LANDING_TABLES), default=LANDING_TABLES[0])
 @click.option("--rabbitmq", metavar="URL", help="Take from RabbitMQ, amqp://...")
 @click.option("--amqp", metavar="URL", help="Take from a JMS provider over AMQP 1.0.")
-@click.option("--queue", metavar="NAME", help="The queue to take from.")
+@click.option("--queue", metavar="NAME", help="The queue of RabbitMQ or JMS to take from.")
+@click.option("--kafka", metavar="BROKERS", help="Take from Kafka, HOST:PORT,...")
+@click.option("--topic", metavar="NAME", help="The topic of Kafka to take from.")
+@click.option("--group", metavar="NAME", help="The group of Kafka that keeps the offsets.")
+@click.option("--kafka-properties", metavar="FILE", help="Of librdkafka, a NAME=VALUE a line.")
+@click.option("--record-key", type=click.Choice(IDS), help="The column that a record's key is for.")
+@click.option("--sqs", metavar="URL", help="Take from a queue of Amazon SQS.")
 @click.option("--batch", type=COUNT, default=1000, metavar="N", help="Deliveries in one landing.")
 @click.option("--every", default=5.0, metavar="SECONDS", help="How long a landing waits for them.")
 @click.option("--until-empty", is_flag=True, help="End when the queue is empty.")
@@ -39,12 +50,18 @@ def land(place: Place, files: tuple[str, ...], table: str, **taking: Any) -> int
     """
     kind = broker_of("", taking)
     if kind is None and not files:
-        raise ExactlyOnceError("nothing to land: name files, or a broker with --rabbitmq or --amqp")
-    if kind is not None and (files or not taking["queue"] or table != LANDING_TABLES[0]):
-        raise ExactlyOnceError("from a broker deliveries land: name its --queue, and no files")
+        raise ExactlyOnceError(
+            f"nothing to land: name files, or a broker with --{', --'.join(NAMED_BY)}"
+        )
+    if kind is not None:
+        missing = not all(taking[name] for name in NAMED_BY[kind])
+        if files or missing or table != LANDING_TABLES[0]:
+            its = " and ".join(f"its --{name}" for name in NAMED_BY[kind])
+            told = f"{its}, and no files" if its else "no files"
+            raise ExactlyOnceError(f"from a broker deliveries land: name {told}")
     land_files = _open_landing(place, table, files)
     if kind is not None:
-        _land_from_broker(_connect(**taking), land_files, **taking)
+        _land_from_broker(kind, land_files, **taking)
         return 0
     landing = land_files(files)
     click.echo("\n".join(landing.lines()))
@@ -66,34 +83,44 @@ def _open_landing(
     return lambda files: land(spark, place.project, files, table)
 
 
-def _connect(rabbitmq: str | None, amqp: str | None, queue: str, batch: int, **_: Any) -> Broker:
-    from dbt_exactly_once.landing.amqp import Amqp
-    from dbt_exactly_once.landing.rabbitmq import RabbitMq
+def _connect(kind: str, taking: Mapping[str, Any]) -> tuple[Broker, str]:
+    """The broker, and the name of what is taken from; each client is imported where it is used."""
+    url, queue = taking[kind], taking["queue"]
+    if kind == "rabbitmq":
+        from dbt_exactly_once.landing.rabbitmq import RabbitMq
 
-    return RabbitMq(rabbitmq, queue, batch) if rabbitmq else Amqp(str(amqp), queue, batch)
+        return RabbitMq(url, queue, taking["batch"]), queue
+    if kind == "amqp":
+        from dbt_exactly_once.landing.amqp import Amqp
+
+        return Amqp(url, queue, taking["batch"]), queue
+    if kind == "kafka":
+        from dbt_exactly_once.landing.kafka import Kafka
+
+        topic, properties = taking["topic"], taking["kafka_properties"]
+        return Kafka(url, topic, taking["group"], properties, taking["record_key"]), topic
+    from dbt_exactly_once.landing.sqs import Sqs
+
+    broker = Sqs(url)
+    return broker, broker.name
 
 
 def _land_from_broker(
-    broker: Broker,
-    land_files: Callable[[Sequence[str | Path]], Landing],
-    queue: str,
-    batch: int,
-    every: float,
-    until_empty: bool,
-    **_: Any,
+    kind: str, land_files: Callable[[Sequence[str | Path]], Landing], **taking: Any
 ) -> None:
     from dbt_exactly_once.landing.brokers import land_from_broker
 
-    with stopped_by_signals() as stop:
-        click.echo(f"taking from {queue}")
+    broker, name = _connect(kind, taking)
+    with closing(broker), stopped_by_signals() as stop:
+        click.echo(f"taking from {name}")
         taken = land_from_broker(
             broker,
             lambda file: land_files([file]),
-            queue,
+            name,
             click.echo,
             stop,
-            most=batch,
-            seconds=every,
-            until_empty=until_empty,
+            most=taking["batch"],
+            seconds=taking["every"],
+            until_empty=taking["until_empty"],
         )
     click.echo(f"{taken} deliveries taken")

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 COUNT = click.IntRange(min=1)
-# the options that name a broker by its URL; each needs the extra of that name
-BROKERS = ("rabbitmq", "amqp")
+# the options that name a broker; each needs the extra of that name
+BROKERS = ("rabbitmq", "amqp", "kafka", "sqs")
 # in the context of Click: whether errors are shown in full
 DEBUG = "exactly_once.debug"
 
@@ -90,8 +90,8 @@ def at_place(command: Command) -> Command:
 
 
 def broker_of(prefix: str, options: Mapping[str, Any]) -> str | None:
-    """The broker whose URL the options give; one that needs an extra is told of here."""
-    given = [name for name in BROKERS if options[name]]
+    """The broker that the options name; one that needs an extra is told of here."""
+    given = [name for name in BROKERS if options.get(name)]
     if len(given) > 1:
         raise click.UsageError(f"name one of --{prefix}{f', --{prefix}'.join(given)}")
     for name in given:

@@ -21,6 +21,7 @@ from rabbitmq import RabbitMqBroker
 
 from dbt_exactly_once.adapter.session import Project
 from dbt_exactly_once.cli import main
+from dbt_exactly_once.commands import place
 from dbt_exactly_once.landing.amqp import Amqp
 from dbt_exactly_once.landing.brokers import land_from_broker, row_of, write_rows
 from dbt_exactly_once.landing.files import read_batches
@@ -264,13 +265,23 @@ def test_bytes_that_are_no_text_reach_the_file_as_they_are(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ([], "nothing to land: name files, or a broker"),
+        (
+            [],
+            "nothing to land: name files, or a broker with --rabbitmq, --amqp, --kafka, --sqs",
+        ),
         (["--rabbitmq", "amqp://nowhere"], "name its --queue, and no files"),
+        (["--kafka", "nowhere"], "name its --topic and its --group, and no files"),
+        (["--kafka", "nowhere", "--topic", "t"], "name its --topic and its --group, and no files"),
+        (["--sqs", "https://nowhere/1/orders", "feed.jsonl"], "land: name no files"),
         (["--rabbitmq", "amqp://nowhere", "--queue", "q", "feed.jsonl"], "and no files"),
     ],
 )
 def test_what_to_land_must_be_said(
-    options: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    options: list[str],
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setattr(place, "require_extra", lambda _: None)
     assert main(["land", *options]) == 1
     assert told in capsys.readouterr().err

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -13,6 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from dbt_runs import PROJECT_FOLDER, DbtRuns
 from kafka_broker import KafkaBroker, running_kafka
 from pyspark.sql import SparkSession
 
@@ -274,6 +279,64 @@ def test_records_that_are_gone_before_they_were_taken_are_told(
         "with kafka-consumer-groups.sh --reset-offsets --to-earliest"
     )
     assert kafka.committed(topic, "lake") == [5]
+
+
+# ends the process at once when the rows are appended and no offset is committed
+KILLED_BEFORE_COMMIT = """
+import os, signal, sys
+from dbt_exactly_once import cli
+from dbt_exactly_once.landing.kafka import Kafka
+Kafka.acknowledge = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+cli.main(sys.argv[1:])
+"""
+
+
+def test_what_a_killed_lander_appended_and_did_not_commit_lands_as_repeats(
+    kafka: KafkaBroker,
+    topic: str,
+    spark: SparkSession,
+    profiles_dir: Path,
+    lake: Path,
+    tmp_path: Path,
+) -> None:
+    runs = DbtRuns(spark, profiles_dir, tmp_path)
+    kafka.publish(topic, orders(30))
+    properties = tmp_path / "kafka.properties"
+    # the group need not wait long until it finds out that a member is gone
+    properties.write_text("session.timeout.ms=6000\nheartbeat.interval.ms=1000\n")
+
+    def lander(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [
+                *(sys.executable, *command, "land", "--kafka", kafka.brokers, "--topic", topic),
+                *("--group", "lake", "--kafka-properties", str(properties)),
+                *("--batch", "10", "--every", "2", "--until-empty"),
+                *("--project-dir", str(runs.folder), "--profiles-dir", str(runs.folder)),
+            ],
+            cwd=PROJECT_FOLDER,
+            env={**os.environ, "EXACTLY_ONCE_LAKE": str(lake)},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert lander("-c", KILLED_BEFORE_COMMIT).returncode == -signal.SIGKILL
+    assert kafka.committed(topic, "lake") == [-1001]
+    assert runs.rows("select count(*) from {landing}.deliveries") == [(10,)]
+
+    done = lander("-m", "dbt_exactly_once.cli")
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        f"taking from {topic}",
+        "deliveries: landed 0, rejected 0, repeated 10",
+        "deliveries: landed 10, rejected 0, repeated 0",
+        "deliveries: landed 10, rejected 0, repeated 0",
+        "30 deliveries taken",
+    ]
+    assert kafka.committed(topic, "lake") == [30]
+    assert runs.rows("select count(*), count(distinct delivery_id) from {landing}.deliveries") == [
+        (30, 30)
+    ]
 
 
 # ---------- rebalances

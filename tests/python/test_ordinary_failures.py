@@ -179,6 +179,15 @@ def test_a_catalog_of_an_unknown_type_is_told_before_spark_starts(tmp_path: Path
             "pip install 'dbt-exactly-once[amqp]'",
         ),
         (
+            ["land", "--kafka", "localhost", "--topic", "orders", "--group", "lake"],
+            "exactly-once: confluent-kafka is needed to talk to Kafka: "
+            "pip install 'dbt-exactly-once[kafka]'",
+        ),
+        (
+            ["land", "--sqs", "https://sqs.eu-central-1.amazonaws.com/1/orders"],
+            "exactly-once: boto3 is needed to talk to SQS: pip install 'dbt-exactly-once[sqs]'",
+        ),
+        (
             ["send-errors", "--rabbitmq", "amqp://localhost"],
             "exactly-once: pika is needed to talk to RabbitMQ: "
             "pip install 'dbt-exactly-once[rabbitmq]'",
@@ -201,9 +210,8 @@ def test_what_is_not_installed_is_told_before_spark_starts(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pika", None)
-    monkeypatch.setitem(sys.modules, "proton", None)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for module in ("pika", "proton", "confluent_kafka", "boto3", "matplotlib"):
+        monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setattr(place, "open_session", lambda _: pytest.fail("Spark was started"))
     assert said_by_command(*arguments, "--project-dir", PROJECT_FOLDER, capsys=capsys) == line
 
