@@ -108,9 +108,9 @@ def land_from_broker(
                 broker.acknowledge()
             except Exception as error:
                 raise ExactlyOnceError(
-                    f"{name}: {len(rows)} deliveries have landed, but the connection was lost "
-                    "before they were acknowledged, so the broker will deliver them again, and "
-                    f"the next run finds the copies: start the command again ({one_line(error)})"
+                    f"{name}: {len(rows)} deliveries have landed, but they could not be "
+                    "acknowledged, so the broker will deliver them again, and the copies will be "
+                    f"found: start the command again ({one_line(error)})"
                 ) from error
             taken += len(rows)
             for line in landing.lines():

@@ -428,6 +428,40 @@ def test_what_was_received_and_not_landed_goes_with_its_partition(kafka: KafkaBr
     assert not set(received["first"]) & set(received["second"])
 
 
+def test_a_landing_that_outlasts_its_membership_is_told_and_nothing_is_lost(
+    kafka: KafkaBroker, topic: str, tmp_path: Path
+) -> None:
+    kafka.publish(topic, orders(8))
+    properties = tmp_path / "kafka.properties"
+    properties.write_text("max.poll.interval.ms=6000\nsession.timeout.ms=6000\n")
+    slow: list[str] = []
+    quick: list[str] = []
+
+    def keep(file: Path) -> Landing:
+        quick.extend(ids_of(file))
+        return Landing("deliveries", len(quick))
+
+    def land_slowly(file: Path) -> Landing:
+        slow.extend(ids_of(file))
+        # another member takes the partition while it lands
+        assert take(kafka, topic, keep)[0] == 8
+        return Landing("deliveries", len(slow))
+
+    with (
+        closing(Kafka(kafka.brokers, topic, "lake", str(properties))) as member,
+        pytest.raises(ExactlyOnceError) as error,
+    ):
+        land_from_broker(member, land_slowly, topic, print, threading.Event(), most=5, seconds=5)
+    assert slow == quick[:5]
+    assert quick == [f"{topic}-0-{offset}" for offset in range(8)]
+    assert kafka.committed(topic, "lake") == [8]
+    assert error.value.msg == (
+        f"{topic}: 5 deliveries have landed, but they could not be acknowledged, so the broker "
+        "will deliver them again, and the copies will be found: start the command again "
+        "(Commit failed: Broker: Unknown member)"
+    )
+
+
 # ---------- what a person is told
 
 
