@@ -94,6 +94,15 @@ def _read_yaml(file: Path) -> dict[str, Any]:
     return yaml.safe_load(file.read_text(encoding="utf-8"))
 
 
+def profiles_folder(project: Project, profiles_dir: str | Path | None = None) -> Path:
+    """The folder of profiles.yml: as named, or beside the project, or where dbt keeps it."""
+    folder = profiles_dir or os.environ.get("DBT_PROFILES_DIR")
+    if folder is None:
+        beside = project.folder / "profiles.yml"
+        folder = project.folder if beside.is_file() else Path.home() / ".dbt"
+    return Path(folder).absolute()
+
+
 def read_credentials(
     project: Project, profiles_dir: str | Path | None = None, target: str | None = None
 ) -> SparkCredentials:
@@ -103,11 +112,7 @@ def read_credentials(
     from dbt_common.context import set_invocation_context
     from dbt_common.exceptions import DbtBaseException
 
-    folder = profiles_dir or os.environ.get("DBT_PROFILES_DIR")
-    if folder is None:
-        beside = project.folder / "profiles.yml"
-        folder = project.folder if beside.is_file() else Path.home() / ".dbt"
-    folder = Path(folder).absolute()
+    folder = profiles_folder(project, profiles_dir)
     args = Namespace(PROFILES_DIR=str(folder), PROJECT_DIR=str(project.folder))
     try:
         # env_var in profiles.yml reads it

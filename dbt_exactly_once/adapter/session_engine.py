@@ -21,12 +21,15 @@ class SessionEngine(SqlEngine):
         # Java's classes by their names: Py4J looks through all jars for each part of one
         self._classes: dict[str, Any] = {}
 
+    def _open(self) -> None:
+        """Open the connection, and so the session, where dbt has not yet."""
+        self._adapter.connections.get_thread_connection().handle  # noqa: B018
+
     @property
     def _session(self) -> SparkSession:
         from pyspark.sql import SparkSession
 
-        # opens the connection, and so the session, where dbt has not yet
-        self._adapter.connections.get_thread_connection().handle  # noqa: B018
+        self._open()
         if self._opened is None or self._opened.sparkContext._jsc is None:
             session = SparkSession.builder.getOrCreate()
             java = session._jvm
@@ -115,6 +118,20 @@ class SessionEngine(SqlEngine):
         """The entries of a map of Java's; Py4J has four calls for each, and an error at the end."""
         names = self._classes["String"].join("\0", found.keySet()).split("\0")
         return {name: found.getOrDefault(name, None) for name in names if name}
+
+
+class OwnSessionEngine(SessionEngine):
+    """The same through a session that this process has opened itself, outside of dbt."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        super().__init__(adapter=None)
+        self._spark = spark
+
+    def _open(self) -> None:
+        pass
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self._spark.sql(sql).collect()]
 
 
 def engine_of(adapter: Any) -> Engine:

@@ -72,6 +72,12 @@ class RunLock:
         if self.holder() == run_id:
             self._bury(run_id)
 
+    def release_own(self) -> None:
+        """Give back what a run of this process has held at its end; none is at work here now."""
+        holder = self._properties()
+        if holder and ProcessIdentity.of_properties(holder) == ProcessIdentity.own():
+            self._bury(holder["run_id"])
+
     def abandon(self, run_id: str) -> None:
         """Mark the lock of a run as given up, so that the next run takes it over."""
         holder = self.holder()

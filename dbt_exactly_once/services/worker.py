@@ -87,14 +87,18 @@ class Worker:
         self._stopping = True
         self._ended.put(None)
 
-    def run(self, once: bool = False) -> None:
-        """Work until stopped; with `once`, until nothing is left to do or to try again."""
+    def run(self, once: bool = False, tries_again: bool = True) -> None:
+        """Work until stopped; with `once`, until nothing is left to do or to try again.
+
+        tries_again: whether it waits for what is to be tried again later.
+        """
         while not (self._stopping and not self._at_work):
             self._between()
             took = 0
             if not self._stopping and len(self._at_work) < self._concurrency:
                 took = self._take_if_possible()
-            if once and not took and not self._at_work and not self._to_be_tried_again():
+            is_idle = not took and not self._at_work
+            if once and is_idle and not (tries_again and self._to_be_tried_again()):
                 return
             self._ended_calls += self._wait()
             self._record()
