@@ -23,15 +23,16 @@ from uuid import uuid4
 
 import yaml
 from dbt import tracking
-from dbt.cli.main import dbtRunner, dbtRunnerResult
+from dbt.cli.main import dbtRunnerResult
 from dbt.contracts.files import FileHash
 from dbt.contracts.graph.manifest import Manifest
-from dbt.contracts.graph.nodes import CompiledNode, SeedNode
+from dbt.contracts.graph.nodes import SeedNode
 from dbt.parser.manifest import extended_mashumaro_encoder, extended_mashumuro_decoder
 from dbt_common.clients.system import load_file_contents
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_exactly_once.landing.landed_tables import create_table_sql, read_landed_tables
+from dbt_exactly_once.loop.warm_dbt import dbt, failures, parse
 
 PROJECT_FOLDER = Path(__file__).parents[2]
 # the commit record stands last
@@ -142,28 +143,21 @@ class DbtRuns:
         if operation:
             arguments += (operation, "--args", json.dumps(dict(arguments_of_operation or {})))
         more = ["--vars", json.dumps(dict(variables))] if variables else []
-        self.errors = []
+        more += ["--quiet"] if quiet else []
         with _clock_at(clock):
-            return dbtRunner(manifest=self._parsed(), callbacks=[self._hear]).invoke(
-                [
-                    *arguments,
-                    *more,
-                    "--project-dir",
-                    str(self.folder),
-                    "--profiles-dir",
-                    str(self.folder),
-                    *(["--quiet"] if quiet else []),
-                ]
-            )
+            outcome = dbt([*arguments, *more, *self.place], self._parsed())
+        self.errors = outcome.errors
+        return outcome.result
 
-    def _hear(self, event: Any) -> None:
-        if event.info.level == "error":
-            self.errors.append(event.info.msg)
+    @property
+    def place(self) -> list[str]:
+        """The options of a command that say where the project is."""
+        return ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
 
     def _parsed(self) -> Manifest:
         """The project as dbt has parsed it, with the seeds that are there now."""
         if self._manifest is None:
-            self._manifest = self._parse() if self._differs else self._named_anew()
+            self._manifest = parse(self.place) if self._differs else self._named_anew()
         seeds = [node for node in self._manifest.nodes.values() if isinstance(node, SeedNode)]
         texts = [load_file_contents(str(self.folder / s.original_file_path)) for s in seeds]
         checksums = [FileHash.from_contents(text) for text in texts]
@@ -172,10 +166,6 @@ class DbtRuns:
                 seed.checksum = checksum
             # what macros see of it
             self._manifest.build_flat_graph()
-        for node in self._manifest.nodes.values():
-            if isinstance(node, CompiledNode):
-                # dbt takes the ephemeral models that an earlier command has compiled for compiled
-                node.compiled, node.extra_ctes_injected, node.extra_ctes = False, False, []
         return self._manifest
 
     def graph(self) -> dict[str, Any]:
@@ -188,7 +178,7 @@ class DbtRuns:
         Parsing takes as long as a third of a run, and dbt knows how to pack what it has parsed.
         """
         if self._target not in _parsed_before:
-            packed = self._parse().to_msgpack(extended_mashumaro_encoder)
+            packed = parse(self.place).to_msgpack(extended_mashumaro_encoder)
             _parsed_before[self._target] = self._name, packed
         name, packed = _parsed_before[self._target]
         packed = packed.replace(name.encode(), self._name.encode())
@@ -198,12 +188,6 @@ class DbtRuns:
                 node.root_path = str(self.folder)
         manifest.build_flat_graph()
         return manifest
-
-    def _parse(self) -> Manifest:
-        place = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
-        parsed = dbtRunner().invoke(["parse", *place, "--quiet"])
-        assert parsed.success, parsed.exception
-        return parsed.result
 
     def own(self, linked: str) -> Path:
         """A folder of the project as a copy that a test may change."""
@@ -272,17 +256,6 @@ class DbtRuns:
         """The rows of a query in which {schema} and {landing} stand for the schemas."""
         text = sql.format(schema=self.schema, landing=self.landing)
         return [tuple(row) for row in self.spark.sql(text).collect()]
-
-
-def failures(result: dbtRunnerResult) -> list[str]:
-    """The messages of what failed in a dbt command."""
-    found = [str(result.exception)] if result.exception else []
-    for item in getattr(result.result, "results", None) or []:
-        if str(item.status) in ("error", "fail"):
-            # an operation's result has no node
-            name = item.node.name if hasattr(item, "node") else item.unique_id
-            found.append(f"{name}: {item.message}")
-    return found
 
 
 def _why(result: dbtRunnerResult) -> str:

@@ -1,0 +1,1 @@
+"""The command `exactly-once run`: one process that lands, decides and works, again and again."""

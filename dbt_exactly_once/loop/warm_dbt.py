@@ -1,0 +1,103 @@
+"""dbt in this process, one command after the other, with a project that was parsed once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dbt.cli.main import dbtRunner
+from dbt.contracts.graph.manifest import Manifest
+from dbt.contracts.graph.nodes import CompiledNode
+
+from dbt_exactly_once.errors import ExactlyOnceError, one_line
+
+if TYPE_CHECKING:
+    from dbt.cli.main import dbtRunnerResult
+
+# what the macros of this package put before a line for people
+SAID = "exactly_once: "
+# on the screen; dbt.log has all of it
+SILENT = ("--quiet", "--log-level", "none")
+
+
+@dataclass
+class Outcome:
+    """What became of a dbt command."""
+
+    result: dbtRunnerResult
+    # what the run has said for people, and what dbt has said of errors
+    said: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def failures(self) -> list[str]:
+        """What has failed, a line each; none where the command has succeeded."""
+        if self.result.success:
+            return []
+        found = [f"{name}: {_in_a_line(told)}" for name, told in _failed(self.result)]
+        if self.result.exception:
+            found.insert(0, _in_a_line(str(self.result.exception)))
+        return found or [_in_a_line(error) for error in self.errors] or ["dbt.log says why"]
+
+
+def dbt(arguments: Sequence[str], manifest: Manifest | None = None) -> Outcome:
+    """Run a dbt command in this process; manifest: the project, where it is parsed already."""
+    said: list[str] = []
+    errors: list[str] = []
+
+    def hear(event: Any) -> None:
+        if event.info.level == "error":
+            errors.append(event.info.msg)
+        elif event.info.name == "JinjaLogInfo" and event.info.msg.startswith(SAID):
+            said.append(event.info.msg.removeprefix(SAID))
+
+    if manifest is not None:
+        forget_compiled(manifest)
+    result = dbtRunner(manifest=manifest, callbacks=[hear]).invoke([*arguments])
+    return Outcome(result, said, errors)
+
+
+def parse(place: Sequence[str]) -> Manifest:
+    """The project as dbt parses it; place: the options that say where it is."""
+    parsed = dbt(["parse", *SILENT, *place])
+    if not parsed.result.success:
+        raise ExactlyOnceError(f"the project cannot be parsed: {parsed.failures[0]}")
+    manifest = parsed.result.result
+    assert isinstance(manifest, Manifest)
+    # what macros see of it
+    manifest.build_flat_graph()
+    return manifest
+
+
+def forget_compiled(manifest: Manifest) -> None:
+    """Let a command compile what an earlier one with the same manifest has compiled.
+
+    dbt takes ephemeral models, whose SQL is another in each run, for compiled.
+    """
+    for node in manifest.nodes.values():
+        if isinstance(node, CompiledNode):
+            node.compiled, node.extra_ctes_injected, node.extra_ctes = False, False, []
+
+
+def failures(result: dbtRunnerResult) -> list[str]:
+    """The messages of what failed in a dbt command."""
+    found = [str(result.exception)] if result.exception else []
+    return found + [f"{name}: {told}" for name, told in _failed(result)]
+
+
+def _failed(result: dbtRunnerResult) -> list[tuple[str, str]]:
+    """The nodes that have failed, with their messages."""
+    return [
+        # an operation's result has no node
+        (item.node.name if hasattr(item, "node") else item.unique_id, str(item.message))
+        for item in getattr(result.result, "results", None) or []
+        if str(item.status) in ("error", "fail")
+    ]
+
+
+def _in_a_line(message: str) -> str:
+    """A message of dbt's without the line that says where it was raised."""
+    kept = re.sub(r"(\w+ Error)( in .*)?\n", "", message)
+    return one_line(Exception(kept.replace(SAID, "")))
