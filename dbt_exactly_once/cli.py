@@ -10,7 +10,7 @@ import click
 import yaml
 
 from dbt_exactly_once.adapter.session import PROJECT_FILE
-from dbt_exactly_once.commands import lake, land, report, services, start
+from dbt_exactly_once.commands import lake, land, report, run, services, start
 from dbt_exactly_once.commands.place import DEBUG
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.starter import package_folder
@@ -19,6 +19,7 @@ NAME = "exactly-once"
 COMMANDS = (
     start.init,
     land.land,
+    run.run,
     report.report,
     services.worker,
     services.send_errors,

@@ -28,6 +28,7 @@ PROJECT_FOLDER = Path(__file__).parents[2]
 MEMORY_OF_A_WORKER = 6 * 2**30
 # these take minutes, some with few tests: one that began last would be left alone on one core
 LONGEST = (
+    "test_loop.py",
     "test_targets.py",
     "test_torture.py",
     "test_upkeep.py",
@@ -57,6 +58,7 @@ LONG = (
     "test_hostile_input.py",
     "test_kafka.py",
     "test_landed_rows.py",
+    "test_loop.py",
     "test_migrate.py",
     "test_model_services.py",
     "test_other_readers.py",

@@ -1,0 +1,54 @@
+"""Files and folders that are landed again and again: each file once, and again where it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dbt_exactly_once.errors import ExactlyOnceError
+
+# a file at one moment: its time and its size
+Look = tuple[int, int]
+
+
+class Sources:
+    """Files, and folders with files directly in them, and which of them this process has landed.
+
+    Another process does not know, and lands all of them once more, which changes nothing. Names
+    that begin with a dot or an underscore are left alone: so may be named what is being written.
+    """
+
+    def __init__(self, places: Sequence[str | Path]) -> None:
+        # dbt may go to another folder
+        self._places = [Path(place).absolute() for place in places]
+        self._landed: dict[Path, Look] = {}
+        for place in self._places:
+            if not place.exists():
+                raise ExactlyOnceError(f"{place} is not there: name files, or folders of files")
+
+    def new_files(self) -> dict[Path, Look]:
+        """The files that were not landed as they are now, by name in each folder."""
+        found: dict[Path, Look] = {}
+        for place in self._places:
+            for path in sorted(place.iterdir()) if place.is_dir() else [place]:
+                look = _look_at(path)
+                if look is not None:
+                    found[path] = look
+        # nothing is remembered of files that are gone
+        self._landed = {path: look for path, look in self._landed.items() if path in found}
+        return {path: look for path, look in found.items() if self._landed.get(path) != look}
+
+    def settle(self, path: Path, look: Look) -> None:
+        """Leave a file alone from now on, until it is another."""
+        self._landed[path] = look
+
+
+def _look_at(path: Path) -> Look | None:
+    """None where it is no file to land, or gone."""
+    try:
+        if path.name.startswith((".", "_")) or not path.is_file():
+            return None
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

@@ -1,0 +1,311 @@
+"""The loop of `exactly-once run`: it lands, decides and works, sleeps, and does so again.
+
+Spark is started once, the project parsed once. A round is what the single commands do, one after
+the other, so a loop that is killed leaves what a killed command leaves. A round that fails says so
+and is repeated, after ever longer.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dbt_exactly_once.adapter.engine import literal
+from dbt_exactly_once.adapter.session import PACKAGE, Project, find_project
+from dbt_exactly_once.adapter.session_engine import OwnSessionEngine
+from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING
+from dbt_exactly_once.adapter.tables import Table
+from dbt_exactly_once.errors import ExactlyOnceError, one_line
+from dbt_exactly_once.landing.files import check_readable
+from dbt_exactly_once.landing.judging import DELIVERIES
+from dbt_exactly_once.landing.land import land
+from dbt_exactly_once.landing.landed_tables import read_landed_tables
+from dbt_exactly_once.landing.sources import Look, Sources
+from dbt_exactly_once.loop.project_files import Seen, files_of_project
+from dbt_exactly_once.loop.warm_dbt import SILENT, dbt, parse
+from dbt_exactly_once.resolvers.hooks import load_hooks
+from dbt_exactly_once.run.state import State
+from dbt_exactly_once.services.executions import Executions
+from dbt_exactly_once.services.model_services import model_services
+from dbt_exactly_once.services.worker import Worker, choose_services
+
+if TYPE_CHECKING:
+    from dbt.contracts.graph.manifest import Manifest
+    from pyspark.sql import SparkSession
+
+# what a project that is new or has changed is decided with: its seeds and its views too
+WHOLE = ("build",)
+# and every other round: of what runs write down about themselves a loop would make heaps
+SCHEDULED = ("build", "--selector", "hot_path", "--no-write-json")
+# a round that fails is repeated after ever longer, up to so many seconds
+LONGEST_PAUSE = 300.0
+# while it waits for that, it looks for files that were mended
+LOOK_SECONDS = 1.0
+SHOWN_FAILURES = 3
+# a service that has ended is heard of at once; this is how soon a signal is
+POLL_SECONDS = 0.5
+
+
+@dataclass
+class Round:
+    """What to say of a round."""
+
+    said: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    def line(self, next_step: str) -> str:
+        """All of it in one line; empty where there is nothing to say."""
+        parts = [*self.said]
+        if self.failed:
+            more = len(self.failed) - SHOWN_FAILURES
+            failed = self.failed[:SHOWN_FAILURES] + ([f"and {more} more"] if more > 0 else [])
+            parts += [f"failed: {'; '.join(failed)}", next_step]
+        return " ".join("; ".join(parts).split())
+
+
+def _pause(every: float, failures: int) -> float:
+    """Seconds from the begin of a round to that of the next, after so many failures in a row."""
+    if not failures:
+        return every
+    # it is as long as it gets long before
+    return min(max(every, 1) * 2 ** min(failures, 20), max(every, LONGEST_PAUSE))
+
+
+class Loop:
+    """Rounds in one session of Spark, by one process."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        project: Project,
+        profiles_dir: Path,
+        target: str | None,
+        sources: Sources,
+        works: bool,
+        stop: threading.Event,
+        say: Callable[[str], None],
+    ) -> None:
+        self._spark = spark
+        self._engine = OwnSessionEngine(spark)
+        self._project = project
+        self._profiles_dir = profiles_dir
+        self._place = [f"--project-dir={project.folder}", f"--profiles-dir={profiles_dir}"]
+        self._place += [f"--target={target}"] if target else []
+        self._sources = sources
+        self._works = works
+        self._stop = stop
+        self._say = say
+        # the project as it was parsed last, and the files that it was parsed of
+        self._manifest: Manifest | None = None
+        self._state: State | None = None
+        self._parsed: Seen = {}
+        # whether all of it was built since then, and whether a run has left something behind
+        self._built = False
+        self._is_tidy = True
+        # where the tables were that the last run has read and published; none after a failure
+        self._known: dict[str, str] = {}
+
+    def run(self, every: float, once: bool = False) -> int:
+        """Rounds until a signal comes, or one; returns the exit status.
+
+        every: seconds from the begin of a round to that of the next.
+        """
+        failures = 0
+        while True:
+            begun = time.monotonic()
+            found = self.round()
+            if found.failed and self._spark_is_gone():
+                self._tell(found, "Spark is gone, and the loop ends: start it again")
+                return 1
+            failures = failures + 1 if found.failed else 0
+            pause = _pause(every, failures)
+            ends = once or self._stop.is_set()
+            self._tell(found, "the loop ends" if ends else f"tries again in {pause:.0f} s")
+            if once:
+                return 1 if found.failed else 0
+            if ends or self._sleeps_until(begun + pause, bool(failures)):
+                return 0
+
+    def round(self) -> Round:
+        """Land, decide, work; where one fails the next ones go on with what is there."""
+        found = Round()
+        try:
+            self._read_project()
+        except Exception as error:
+            found.failed.append(one_line(error))
+            return found
+        for step in (self._land, self._decide, self._work):
+            if self._stop.is_set():
+                break
+            try:
+                step(found)
+            except Exception as error:
+                found.failed.append(one_line(error))
+        return found
+
+    def _tell(self, found: Round, next_step: str) -> None:
+        line = found.line(next_step)
+        if line:
+            self._say(f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ} {line}")
+
+    def _sleeps_until(self, due: float, has_failed: bool) -> bool:
+        """Sleep; True where a signal has come. What has failed is tried once a file is mended."""
+        while (left := due - time.monotonic()) > 0:
+            if self._stop.wait(min(left, LOOK_SECONDS)):
+                return True
+            if has_failed and self._files() != self._parsed:
+                return False
+        return self._stop.is_set()
+
+    def _spark_is_gone(self) -> bool:
+        try:
+            self._engine.rows("select 1")
+        except Exception:
+            return True
+        return False
+
+    # ---------------------------------------------------------------- the project
+
+    def _files(self) -> Seen:
+        return files_of_project(self._project.folder, self._profiles_dir)
+
+    def _read_project(self) -> None:
+        """Parse the project, where that was not done since one of its files has changed."""
+        files = self._files()
+        if self._manifest is not None and files == self._parsed:
+            return
+        self._parsed, self._manifest, self._built = files, None, False
+        manifest = parse(self._place)
+        self._project = find_project(self._project.folder)
+        self._state = State.of_graph(self._engine, manifest.flat_graph)
+        self._manifest = manifest
+
+    @property
+    def _tables(self) -> State:
+        assert self._state is not None
+        return self._state
+
+    # ---------------------------------------------------------------- land
+
+    def _land(self, found: Round) -> None:
+        """Land what is new in the sources, in one landing where that can be."""
+        new = self._sources.new_files()
+        columns = read_landed_tables(self._project.package_folder)[DELIVERIES].types
+        for path, look in [*new.items()]:
+            try:
+                check_readable(path, columns)
+            except ExactlyOnceError as error:
+                found.failed.append(f"{error.msg} (left out until it is another)")
+                self._sources.settle(path, look)
+                del new[path]
+        if not new:
+            return
+        try:
+            self._land_files(new, found)
+        except ExactlyOnceError:
+            # one that is broken within keeps no other from landing
+            for path, look in new.items():
+                self._land_one(path, look, found)
+
+    def _land_one(self, path: Path, look: Look, found: Round) -> None:
+        try:
+            self._land_files({path: look}, found)
+        except ExactlyOnceError as error:
+            found.failed.append(error.msg)
+
+    def _land_files(self, files: dict[Path, Look], found: Round) -> None:
+        landing = land(self._spark, self._project, files)
+        found.said.append(str(landing))
+        for path, look in files.items():
+            self._sources.settle(path, look)
+
+    # ---------------------------------------------------------------- decide
+
+    def _decide(self, found: Round) -> None:
+        """A run, where it may find anything to do."""
+        if self._built and not self._has_news():
+            return
+        self._tidy_up()
+        landed = self._where(self._tables.tables.landed.values())
+        self._known, self._is_tidy = {}, False
+        arguments = SCHEDULED if self._built else WHOLE
+        outcome = dbt([*arguments, *SILENT, *self._place], self._manifest)
+        found.said += outcome.said
+        found.failed += outcome.failures
+        if outcome.result.success:
+            self._built = self._is_tidy = True
+            self._known = landed | self._where([self._tables.tables.record])
+        self._tidy_up()
+
+    def _tidy_up(self) -> None:
+        """Leave nothing of a failed run: the lock of this living process would stop the next."""
+        if not self._is_tidy:
+            self._engine.reset(BRANCH_SETTING)
+            self._tables.lock.release_own()
+            self._is_tidy = True
+
+    def _has_news(self) -> bool:
+        """Whether a run may find anything: something was landed or published, or time has come.
+
+        What is as the last run has left it can change by time alone only where a delivery waits, a
+        trigger is suspended, or the views of open work say that the next run does something.
+        """
+        tables = self._tables.tables
+        if self._known != self._where([*tables.landed.values(), tables.record]):
+            return True
+        graph = self._manifest.flat_graph if self._manifest else {}
+        view = graph["nodes"][f"model.{PACKAGE}.execution_state"]
+        models = [literal(model.service) for model in model_services(graph)]
+        is_for_model = f"service in ({', '.join(models)})" if models else "false"
+        rows = self._engine.rows(
+            f"select (select count(*) from {tables.ledgers['waiting_deliveries'].relation}) "
+            f"+ (select count_if(size(suspensions) > 0) "
+            f"from {tables.ledgers['trigger_states'].relation}) "
+            "+ (select count_if(state in ('ENDED', 'INTERRUPTED') "
+            f"or (state = 'DISPATCHED' and {is_for_model})) "
+            f"from {view['schema']}.{view['alias']})"
+        )
+        return bool(rows[0][0])
+
+    def _where(self, tables: Iterable[Table]) -> dict[str, str]:
+        """Where main of some tables is, read fresh."""
+        return {
+            table.relation: (self._engine.properties(table.relation) or {}).get(
+                "current-snapshot-id", "none"
+            )
+            for table in tables
+        }
+
+    # ---------------------------------------------------------------- work
+
+    def _work(self, found: Round) -> None:
+        """Call the services of python_udfs for what is to be done, as `worker --once` does."""
+        # without a run there is nothing to be done, and no view that could tell
+        if not self._works or not self._built:
+            return
+        hooks = load_hooks(self._project.folder)
+        registered = {name: hooks.get("service", name).function for name in hooks.names("service")}
+
+        def stop_with_loop() -> None:
+            if self._stop.is_set():
+                worker.stop()
+
+        worker = Worker(
+            self._engine,
+            self._tables.tables.schema,
+            Executions(self._engine, self._tables.tables.landed["trigger_executions"].relation),
+            choose_services(registered, None),
+            hooks.package.Work,
+            hooks.package.TransientError,
+            poll_seconds=POLL_SECONDS,
+            say=lambda _: None,
+            between=stop_with_loop,
+        )
+        worker.run(once=True, tries_again=False)
+        told = [f"{number} {event}" for event, number in worker.counts.items() if number]
+        found.said += [f"services: {', '.join(told)}"] if told else []

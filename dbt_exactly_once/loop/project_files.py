@@ -1,0 +1,76 @@
+"""The files that dbt makes a project of, so that it is parsed again only where one has changed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dbt_exactly_once.adapter.session import PROJECT_FILE
+from dbt_exactly_once.resolvers.hooks import PACKAGE as FUNCTIONS
+
+# what dbt takes where dbt_project.yml does not name folders
+FOLDERS = {
+    "model-paths": ["models"],
+    "macro-paths": ["macros"],
+    "seed-paths": ["seeds"],
+    "test-paths": ["tests"],
+    "snapshot-paths": ["snapshots"],
+    "analysis-paths": ["analyses"],
+}
+FILES = (PROJECT_FILE, "selectors.yml", "packages.yml", "dependencies.yml")
+
+# each file with its time and size
+Seen = dict[str, tuple[int, int]]
+
+
+def files_of_project(folder: Path, profiles_dir: Path) -> Seen:
+    """What the files of a project, its packages, its functions and its profile look like now."""
+    seen: Seen = {}
+    for path in [profiles_dir / "profiles.yml", *_files_of(folder)]:
+        try:
+            found = path.stat()
+        except OSError:
+            # an editor has just replaced it
+            continue
+        seen[str(path)] = found.st_mtime_ns, found.st_size
+    return seen
+
+
+def _files_of(folder: Path) -> Iterator[Path]:
+    content = _content(folder)
+    yield from (folder / name for name in FILES)
+    for key, usual in FOLDERS.items():
+        for place in content.get(key) or usual:
+            # tests of dbt are SQL: in the same folder may be those of Python
+            ending = ".sql" if key == "test-paths" else ""
+            yield from (path for path in _files_below(folder / place) if path.name.endswith(ending))
+    yield from _files_below(folder / FUNCTIONS)
+    packages = folder / str(content.get("packages-install-path", "dbt_packages"))
+    if packages.is_dir():
+        for package in sorted(packages.iterdir()):
+            if (package / PROJECT_FILE).is_file():
+                yield from _files_of(package)
+
+
+def _content(folder: Path) -> dict[str, Any]:
+    """What dbt_project.yml says; of one that is broken nothing, dbt tells what is wrong with it."""
+    try:
+        content = yaml.safe_load((folder / PROJECT_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _files_below(top: Path) -> Iterator[Path]:
+    for folder, inner, names in os.walk(top):
+        inner[:] = [name for name in inner if not _is_for_nobody(name)]
+        yield from (Path(folder, name) for name in names if not _is_for_nobody(name))
+
+
+def _is_for_nobody(name: str) -> bool:
+    """What Python and editors make for themselves."""
+    return name.startswith(".") or name.endswith("~") or name == "__pycache__"
