@@ -2,7 +2,7 @@
 
     make bench
     python benchmarks/bench.py [--live 2e6] [--expired 2e6] [--deliveries 200000] [--rounds 3]
-        [--parts rivals,expired,live,size,hot,commits,triggers,unfinished,storage,start]
+        [--parts rivals,expired,live,size,hot,commits,triggers,unfinished,storage,start,loop]
         [--place .lake/bench]
 
 Rounds are interleaved: every contestant runs once, then all again. Prints medians and ratios,
@@ -25,6 +25,7 @@ from typing import Any
 
 import matplotlib as mpl
 from lake import NOW, PROJECT, Lake, write_project
+from loop import delivery_to_status, summary
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 from rivals import SQL_RIVALS, duckdb_anti_join, timed, watermark
@@ -345,6 +346,16 @@ def start(options: argparse.Namespace) -> dict[str, Any]:
     return {"rounds": rounds, "medians": found}
 
 
+def loop(options: argparse.Namespace) -> dict[str, Any]:
+    """From delivery to status in a loop that stays warm; `--rounds 200` for the 99th percentile."""
+    found = delivery_to_status(options.place / "loop", max(options.rounds, 20))
+    told = summary(found)
+    print(f"\n{'deliveries':12}" + "".join(f"{name:>10}" for name in told["1"]))
+    for size, values in told.items():
+        print(f"{size:12}" + "".join(f"{value:10.2f}" for value in values.values()))
+    return {"rounds": found, "summary": told}
+
+
 def process(project: Path) -> float:
     """Seconds of `dbt run` as a process of its own."""
     begin = time.perf_counter()
@@ -371,6 +382,7 @@ PARTS = {
         unfinished,
         storage,
         start,
+        loop,
     )
 }
 
