@@ -2,7 +2,8 @@
 
     make bench
     python benchmarks/bench.py [--live 2e6] [--expired 2e6] [--deliveries 200000] [--rounds 3]
-        [--parts rivals,expired,live,size,hot,commits,triggers,unfinished,storage,start,loop]
+        [--parts rivals,expired,live,size,hot,commits,triggers,unfinished,services,storage,start,
+        loop]
         [--place .lake/bench]
 
 Rounds are interleaved: every contestant runs once, then all again. Prints medians and ratios,
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import yaml
 from lake import NOW, PROJECT, Lake, write_project
 from loop import delivery_to_status, summary
 from matplotlib import pyplot
@@ -245,6 +247,41 @@ def unfinished(options: argparse.Namespace) -> dict[str, Any]:
     return adds_up(options, "unfinished", "100 deliveries, by unfinished documents", steps, more)
 
 
+BOOKED = """
+{{ config(materialized='service', meta={'service': 'book'}) }}
+select delivery_id, document from {{ work() }}
+"""
+
+
+def services(options: argparse.Namespace) -> dict[str, Any]:
+    """More and more documents of a serial trigger whose service is a dbt model, in one run."""
+    lake = open_lake(options, options.live // 100, options.live // 100, "services")
+    project = yaml.safe_load((lake.folder / "dbt_project.yml").read_text())
+    project["model-paths"] = ["models", "services"]
+    (lake.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
+    (lake.folder / "services").mkdir(exist_ok=True)
+    (lake.folder / "services" / "booked.sql").write_text(BOOKED)
+    lake.take({"parcel": "book"})
+    booked = 0
+
+    def serve(number: int) -> dict[str, float]:
+        nonlocal booked
+        lake.land(number, 0, document_type="parcel")
+        nodes = lake.run("build", "--selector", "hot_path")
+        found = lake.sql("select count(distinct delivery_id), count(*) from exactly_once.booked")[0]
+        booked += number
+        if found[0] < booked or found[0] != found[1]:
+            raise RuntimeError(f"{found} documents are booked and {booked} should be")
+        return {"service": span(nodes, ("booked",)), "whole": span(nodes, tuple(nodes))}
+
+    # the first runs of a session are slow, and one may find what a benchmark before it has left
+    for _ in range(3):
+        serve(1)
+        booked = lake.sql("select count(*) from exactly_once.booked")[0][0]
+    steps = {number: lambda number=number: serve(number) for number in (1, 100, 10_000)}
+    return grows(options, "by documents of a serial trigger with a model as service", steps)
+
+
 def adds_up(
     options: argparse.Namespace,
     part: str,
@@ -380,6 +417,7 @@ PARTS = {
         commits,
         triggers,
         unfinished,
+        services,
         storage,
         start,
         loop,

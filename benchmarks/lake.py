@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once.adapter.session import find_project, open_session, read_credentials
 from dbt_exactly_once.adapter.startup import JAVA_OPTIONS
+from dbt_exactly_once.loop.warm_dbt import dbt, parse
 
 PROJECT = Path(__file__).parents[1]
 TRIGGER = "orders"
@@ -80,13 +80,11 @@ class Lake:
         self.spark.catalog.setCurrentCatalog(self.catalog)
         place = ["--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
         if self.parsed is None:
-            self.parsed = dbtRunner().invoke(["parse", *place, "--quiet"]).result
-        done = dbtRunner(manifest=self.parsed).invoke([*command, *place, "--quiet"])
-        if not done.success:
-            results = getattr(done.result, "results", [])
-            said = [item.message for item in results if str(item.status) == "error"]
-            raise RuntimeError(f"dbt {' '.join(command)} failed: {done.exception or said}")
-        results = getattr(done.result, "results", [])
+            self.parsed = parse(place)
+        done = dbt([*command, *place, "--quiet"], self.parsed)
+        if done.failures:
+            raise RuntimeError(f"dbt {' '.join(command)} failed: {done.failures}")
+        results = getattr(done.result.result, "results", [])
         return {
             item.node.name: (
                 min(timing.started_at for timing in item.timing).timestamp(),
