@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime
@@ -21,14 +21,15 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import pytest
 import yaml
-from dbt import tracking
 from dbt.cli.main import dbtRunnerResult
 from dbt.contracts.files import FileHash
 from dbt.contracts.graph.manifest import Manifest
 from dbt.contracts.graph.nodes import SeedNode
 from dbt.parser.manifest import extended_mashumaro_encoder, extended_mashumuro_decoder
 from dbt_common.clients.system import load_file_contents
+from faults import set_clock
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt_exactly_once.landing.landed_tables import create_table_sql, read_landed_tables
@@ -263,20 +264,11 @@ def _why(result: dbtRunnerResult) -> str:
 
 
 @contextmanager
-def _clock_at(clock: datetime | None) -> Any:
-    """dbt takes the clock of an invocation from here; a run freezes it as `run_started_at`."""
-    original: Callable[..., None] = tracking.User.__init__
-
-    def started_at(self: tracking.User, *arguments: Any, **options: Any) -> None:
-        original(self, *arguments, **options)
-        self.run_started_at = clock
-
-    if clock is not None:
-        tracking.User.__init__ = started_at
-    try:
+def _clock_at(clock: datetime | None) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        if clock is not None:
+            set_clock(patch, clock)
         yield
-    finally:
-        tracking.User.__init__ = original
 
 
 def _as_mapping(row: Any) -> Mapping[str, Any]:

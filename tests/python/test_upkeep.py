@@ -6,18 +6,16 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 from dbt_runs import LEDGERS, PROJECT_FOLDER, DbtRuns, failures
+from faults import Failing
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import SparkEngine, SqlEngine
-from dbt_exactly_once.adapter.session_engine import SessionEngine
-from dbt_exactly_once.adapter.shared_session import LOCK
+from dbt_exactly_once.adapter.engine import SparkEngine
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.door import ExactlyOnce
 
@@ -307,37 +305,6 @@ def test_a_run_ends_with_upkeep_every_so_often(runs: DbtRuns) -> None:
         "select rule_id from {schema}.document_status "
         "where delivery_id = 'copy' and trigger_name = 'records'"
     ) == [("R09",)]
-
-
-class Failing:
-    """Makes chosen changes of tables fail, as a locked catalog does."""
-
-    def __init__(
-        self,
-        patch: pytest.MonkeyPatch,
-        fails: Callable[[str], bool],
-        engine: type[SqlEngine] = SqlEngine,
-    ) -> None:
-        """fails: whether a change fails, asked of each in the order in which they are made."""
-        rows, fast_forward = engine.rows, SessionEngine.fast_forward
-        self.changes: list[str] = []
-
-        def change(what: str) -> None:
-            self.changes.append(what)
-            if fails(what):
-                raise RuntimeError("[SQLITE_BUSY] The database file is locked")
-
-        def failing_rows(engine: SqlEngine, sql: str) -> list[tuple[Any, ...]]:
-            if sql.startswith(("alter", "call", "delete", "insert")) and LOCK not in sql:
-                change(sql)
-            return rows(engine, sql)
-
-        def failing_fast_forward(engine: SessionEngine, relation: str, branch: str) -> None:
-            change(f"fast_forward {relation}")
-            fast_forward(engine, relation, branch)
-
-        patch.setattr(engine, "rows", failing_rows)
-        patch.setattr(SessionEngine, "fast_forward", failing_fast_forward)
 
 
 def test_upkeep_first_finishes_what_was_published(
