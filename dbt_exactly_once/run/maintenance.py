@@ -1,6 +1,8 @@
 """`maintain`: compact the tables, forget old rows and snapshots, delete files that nothing names.
 
-Compaction changes no row: it works on main, and its row in published_runs names where that is then.
+Compaction changes no row: it works on main, one commit for each table, and a row in published_runs
+names where main is then, before there is a second commit. So main is known by its parent even where
+another program has let the published snapshot expire.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any
 from dbt_exactly_once.adapter.tables import Table
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_rows import LandedRows
-from dbt_exactly_once.run.publication import HISTORY, RECORD
+from dbt_exactly_once.run.publication import HISTORY
 from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.upkeep import Upkeep, utc_text
 
@@ -32,13 +34,13 @@ def maintain(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list
     keep_landed_days, None to keep all.
     """
     _check_retention(variables)
+    # of one that was cut off
+    upkeep.record_compaction()
     said = _forget_old_rows(state, upkeep, variables)
-    before = upkeep.mains()
-    for name, table in state.tables.ledgers.items():
-        said += _compact(state, name, table)
-    # the snapshots between the published ones and these are forgotten below
-    if any(main != before[name] for name, main in upkeep.mains().items() if name != RECORD):
-        upkeep.publish("compaction", {}, before)
+    for compact in (_compact, _rewrite_manifests):
+        for name, table in state.tables.ledgers.items():
+            said += compact(state, name, table)
+        upkeep.record_compaction()
     now = datetime.now(timezone.utc)
     kept = timedelta(hours=float(variables["keep_snapshots_hours"]))
     older_than = now - kept
@@ -131,10 +133,15 @@ def _compact(state: State, name: str, table: Table) -> list[str]:
         f"table => '{state.tables.full_name(table)}', {order}"
         "options => map('min-input-files', '2', 'delete-file-threshold', '1'))"
     )[0][:2]
+    return [f"{name}: {made} files made of {files}"] if files else []
+
+
+def _rewrite_manifests(state: State, name: str, table: Table) -> list[str]:
+    """Make few lists of files of many; of this there is nothing to say."""
     state.engine.rows(
         f"call {state.engine.catalog()}.system.rewrite_manifests('{state.tables.full_name(table)}')"
     )
-    return [f"{name}: {made} files made of {files}"] if files else []
+    return []
 
 
 def _committed_at(state: State, table: Table, snapshot: str | None) -> datetime | None:

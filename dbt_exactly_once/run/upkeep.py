@@ -71,6 +71,14 @@ class Upkeep:
         self._record(kind, publication, before or mains, publishes)
         self._publications.publish(publication)
 
+    def record_compaction(self) -> None:
+        """Record where compaction has moved ledgers since the last row of published_runs."""
+        published = self._last["ledger_publishes"]
+        mains = self.mains()
+        before = {name: published.get(name, main) for name, main in mains.items()}
+        if before != mains:
+            self.publish("compaction", {}, before)
+
     def _record(
         self,
         kind: str,

@@ -347,6 +347,48 @@ def test_upkeep_first_finishes_what_was_published(
         ) == [(f"copy {number}", "R09"), (f"cut short {number}", "R07")]
 
 
+def test_snapshots_that_expire_behind_an_upkeep_that_was_cut_short_stop_no_run(
+    told: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """18: Upkeep compacts and is cut off before its row in published_runs, again and again, then
+    another program forgets all snapshots but the last of each ledger. The next run goes on.
+    """
+    never = {"maintain_every_runs": 0}
+
+    def is_record(change: str) -> bool:
+        return change.startswith("alter") and "published_runs create branch" in change
+
+    for number in (1, 2):
+        told.land("deliveries", [delivery(f"cut off {number}", 90 + number)])
+        told.decide(clock=at(95), variables=never)
+        before = told.rows(HISTORY)
+        for row in range(1, number + 1):
+            rows: list[str] = []
+
+            def fails(change: str) -> bool:
+                if is_record(change):
+                    rows.append(change)  # noqa: B023
+                return len(rows) == row  # noqa: B023
+
+            with monkeypatch.context() as patch:
+                failing = Failing(patch, fails)
+                maintained = told.dbt("run-operation", operation="maintain")
+            assert not maintained.success, "no row was left to be written"
+            assert any("rewrite_" in change for change in failing.changes)
+        for name in LEDGERS:
+            told.spark.sql(
+                f"call lake.system.expire_snapshots(table => '{told.schema}.{name}', "
+                "older_than => timestamp '2100-01-01', retain_last => 1)"
+            )
+        assert told.rows(HISTORY) == before
+        told.land("deliveries", [delivery(f"copy of {number}", 94, uuid=f"cut off {number}")])
+        told.decide(clock=at(95), variables=never)
+        assert told.rows(
+            "select rule_id from {schema}.document_status "
+            f"where delivery_id = 'copy of {number}' and trigger_name = 'records'"
+        ) == [("R09",)]
+
+
 def test_a_rebuild_that_fails_anywhere_leaves_the_refusal_or_the_whole_history(
     told: DbtRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
