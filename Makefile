@@ -1,7 +1,7 @@
 # make demo   lands the demo feed, decides it, and shows what was decided
 # make test   lints, and runs what a change is checked with (15 minutes on two cores)
 # make test-all  lints and runs every test: kills, servers, brokers, clusters too (an hour)
-# make torture  kills runs in every way and place, and counts what is lost or doubled (an hour)
+# make torture  kills runs in every way and place, and counts what is lost or doubled (two hours)
 # make docs   writes the pages anew that are made from seeds
 # make bench  measures it against what people write instead
 # make clean  takes everything away again that make has made here
