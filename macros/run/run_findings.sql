@@ -12,13 +12,14 @@
             select
                 trigger_name,
                 rule_id,
-                key_state,
+                -- a rule that was decided by the key says what is wrong with it
+                if(decided_by = 'ID', key_state, null) as key_state,
                 cast(null as string) as resolver_result,
                 cast(null as string) as message,
                 count(*) as documents
             from {{ ref('decisions') }}
             where status = 'IN_DOUBT'
-            group by trigger_name, rule_id, key_state
+            group by trigger_name, rule_id, if(decided_by = 'ID', key_state, null)
             order by documents desc
             limit 20
         ) as doubts
