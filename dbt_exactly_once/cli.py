@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-import yaml
 
-from dbt_exactly_once.adapter.session import PROJECT_FILE
-from dbt_exactly_once.commands import lake, land, report, run, services, start
+from dbt_exactly_once.adapter.session import PROJECT_FILE, read_yaml
+from dbt_exactly_once.commands import check, lake, land, report, run, services, start
 from dbt_exactly_once.commands.place import DEBUG
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.starter import package_folder
@@ -18,6 +17,7 @@ from dbt_exactly_once.starter import package_folder
 NAME = "exactly-once"
 COMMANDS = (
     start.init,
+    check.check,
     land.land,
     run.run,
     report.report,
@@ -58,7 +58,7 @@ class Group(click.Group):
 
 def _say_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
     if is_asked and not ctx.resilient_parsing:
-        project = yaml.safe_load((package_folder() / PROJECT_FILE).read_text(encoding="utf-8"))
+        project = read_yaml(package_folder() / PROJECT_FILE)
         click.echo(f"{NAME} {project['version']}")
         ctx.exit()
 

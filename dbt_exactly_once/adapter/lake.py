@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from dbt_exactly_once.errors import ExactlyOnceError
 
@@ -14,14 +16,13 @@ CATALOG_TYPES = ("bigquery", "glue", "hadoop", "hive", "jdbc", "nessie", "rest")
 CATALOG_SETTING = re.compile(r"spark\.sql\.catalog\.\w+\.(uri|warehouse)")
 
 
-def ensure_place(server_side_parameters: dict[str, str]) -> None:
-    """Make the folders of a lake on the local disk; leave a lake elsewhere alone.
+def local_places(settings: Mapping[str, Any]) -> dict[str, Path]:
+    """By setting what of a lake is on the local disk: the file of its catalog, the folder of files.
 
-    SQLite does not make the folder of its file. A relative place, as `--profiles-dir .` gives, is
-    made absolute in the parameters, since Iceberg writes down where its files are.
+    Raises ExactlyOnceError where a catalog is of no type that Iceberg knows, or its file is lost.
     """
     places: dict[str, Path] = {}
-    for name, value in list(server_side_parameters.items()):
+    for name, value in settings.items():
         if TYPE_SETTING.fullmatch(name) and str(value).lower() not in CATALOG_TYPES:
             raise ExactlyOnceError(
                 f"exactly_once: profiles.yml: {name} is {value}, Iceberg knows "
@@ -35,12 +36,22 @@ def ensure_place(server_side_parameters: dict[str, str]) -> None:
             continue
         if not is_catalog_file and re.match(r"[a-z0-9]+:", value):
             continue
-        prefix = SQLITE if is_catalog_file else ""
-        place = Path(value.removeprefix(prefix)).expanduser().absolute()
-        server_side_parameters[name] = f"{prefix}{place}"
+        places[name] = Path(value.removeprefix(SQLITE)).expanduser().absolute()
+    by_kind = {name.rpartition(".")[2]: place for name, place in places.items()}
+    _refuse_lost_catalog(by_kind.get("uri"), by_kind.get("warehouse"))
+    return places
+
+
+def ensure_place(server_side_parameters: dict[str, str]) -> None:
+    """Make the folders of a lake on the local disk; leave a lake elsewhere alone.
+
+    SQLite does not make the folder of its file. A relative place, as `--profiles-dir .` gives, is
+    made absolute in the parameters, since Iceberg writes down where its files are.
+    """
+    for name, place in local_places(server_side_parameters).items():
+        is_catalog_file = name.endswith(".uri")
+        server_side_parameters[name] = f"{SQLITE if is_catalog_file else ''}{place}"
         (place.parent if is_catalog_file else place).mkdir(parents=True, exist_ok=True)
-        places[setting.group(1)] = place
-    _refuse_lost_catalog(places.get("uri"), places.get("warehouse"))
 
 
 def _refuse_lost_catalog(catalog: Path | None, warehouse: Path | None) -> None:

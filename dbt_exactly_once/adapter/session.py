@@ -61,7 +61,7 @@ def find_project(project_dir: str | Path | None = None) -> Project:
             f"no {PROJECT_FILE} in {start}{'' if project_dir else ' or above it'}: "
             "go to the project's folder or name it with --project-dir"
         )
-    content = _read_yaml(folder / PROJECT_FILE)
+    content = read_yaml(folder / PROJECT_FILE)
     if content["name"] == PACKAGE:
         return Project(folder, _variables(content), folder)
     package = folder / content.get("packages-install-path", "dbt_packages") / PACKAGE
@@ -70,14 +70,14 @@ def find_project(project_dir: str | Path | None = None) -> Project:
             f"{folder} does not have the package {PACKAGE}: name it in packages.yml and run "
             "`dbt deps`"
         )
-    defaults = _variables(_read_yaml(package / PROJECT_FILE))
+    defaults = _variables(read_yaml(package / PROJECT_FILE))
     return Project(folder, {**defaults, **_variables(content)}, package)
 
 
 def has_package(project_dir: str | Path) -> bool:
     """Whether the project in a folder is this one, or has it as a package; in doubt it is so."""
     folder = Path(project_dir)
-    content = _read_yaml(folder / PROJECT_FILE)
+    content = read_yaml(folder / PROJECT_FILE)
     packages = str(content.get("packages-install-path", "dbt_packages"))
     # only dbt can tell what Jinja stands for
     is_unknown = "{{" in packages
@@ -90,7 +90,8 @@ def _variables(content: dict[str, Any]) -> dict[str, Any]:
     return {**written, **(written.get(PACKAGE) or {})}
 
 
-def _read_yaml(file: Path) -> dict[str, Any]:
+def read_yaml(file: Path) -> dict[str, Any]:
+    """The content of a YAML file."""
     return yaml.safe_load(file.read_text(encoding="utf-8"))
 
 
@@ -137,7 +138,7 @@ def _profile_problem(file: Path, error: BaseException) -> str:
         )
     line = " ".join(str(error).split()).removeprefix("Runtime Error ")
     if line.startswith("Could not find profile named"):
-        named = ", ".join(name for name in _read_yaml(file) or {} if name != "config")
+        named = ", ".join(name for name in read_yaml(file) or {} if name != "config")
         line += f", which {PROJECT_FILE} asks for; it has {named or 'none'}"
     return f"{file}: {line}"
 

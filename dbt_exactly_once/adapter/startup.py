@@ -67,12 +67,12 @@ def check_java() -> None:
 
     No process is asked: the version stands in a file beside Java, and one without it may be right.
     """
-    java = _java()
+    java = find_java()
     if java is None:
         home = os.environ.get("JAVA_HOME")
         found = f"JAVA_HOME is {home}, which has no bin/java" if home else "there is no Java here"
     else:
-        version = _java_version(java)
+        version = java_version(java)
         if version is None or version >= LEAST_JAVA:
             return
         found = f"{java} is Java {version}"
@@ -83,7 +83,7 @@ def check_java() -> None:
     )
 
 
-def _java_version(java: Path) -> int | None:
+def java_version(java: Path) -> int | None:
     release = java.parents[1] / "release"
     text = release.read_text(encoding="utf-8") if release.is_file() else ""
     # Java 8 calls itself 1.8
@@ -126,7 +126,7 @@ def _known_jars(packages: str | None) -> list[str]:
 
 def archive_of(parameters: dict[str, Any]) -> Path | None:
     """The archive for these parameters; its name changes with Java, its options and the jars."""
-    java = _java()
+    java = find_java()
     if java is None or PACKAGES in parameters:
         return None
     import pyspark
@@ -143,7 +143,7 @@ def archive_of(parameters: dict[str, Any]) -> Path | None:
     return FOLDER / f"classes-{_digest(known)}.jsa"
 
 
-def _java() -> Path | None:
+def find_java() -> Path | None:
     home = os.environ.get("JAVA_HOME")
     found = Path(home) / "bin" / "java" if home else shutil.which("java")
     return Path(found).resolve() if found and Path(found).exists() else None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
+
+from dbt_exactly_once.cli import main
 
 TRIGGERS = [
     {"trigger_name": "good"},
@@ -23,6 +26,13 @@ TRIGGERS = [
     {"trigger_name": "undated", "start_from": "yesterday"},
     {"trigger_name": "keyed", "key": "uuid ||"},
     {"trigger_name": "counted", "key": "count(*)"},
+    {"trigger_name": "spaced", "enabled": " False ", "max_retry_attempts": " 007 "},
+    {"trigger_name": "largest", "max_retry_attempts": "2147483647"},
+    {"trigger_name": "larger", "max_retry_attempts": "2147483648"},
+    {"trigger_name": "dated", "start_from": "2026-01-31T12:00:00+02:00"},
+    # a K that is the sign of Kelvin
+    {"trigger_name": "kelvin", "acknowledgement_mode": "DUPS_O\u212a_ACKNOWLEDGE"},
+    {"trigger_name": "alone", "resolver": "None", "resource_monitor": "nOnE"},
 ]
 CONDITIONS = [
     {"position": "1", "condition_name": "a", "filter": "no_such_column = 1"},
@@ -48,6 +58,8 @@ LINES = [
     ("triggers", "trigger undated", "start_from is yesterday: use a time"),
     ("triggers", "trigger keyed", "the key uuid || cannot be used"),
     ("triggers", "trigger counted", "the key count(*) cannot be used"),
+    ("triggers", "trigger larger", "max_retry_attempts is 2147483648: use a whole number"),
+    ("triggers", "trigger kelvin", "acknowledgement_mode is DUPS_O\u212a_ACKNOWLEDGE: use"),
     ("trigger_conditions", "condition 1 of trigger good", "no_such_column"),
     ("trigger_conditions", "condition 2 of trigger good", "%order/total:double%"),
     ("trigger_conditions", "condition 3 of trigger good", "the filter uuid = cannot be used"),
@@ -57,6 +69,8 @@ LINES = [
     ("trigger_conditions", "condition 7 of trigger unknown", "no such trigger"),
     ("trigger_conditions", "condition 8 of trigger good", "document_type is blank"),
 ]
+# what is wrong with these only Spark can tell, which knows the columns of deliveries
+NEEDS_SPARK = {"condition 1 of trigger good", "trigger counted"}
 
 
 @pytest.fixture
@@ -64,7 +78,9 @@ def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
     return DbtRuns(spark, profiles_dir, tmp_path)
 
 
-def test_every_wrong_value_is_told_by_seed_row_and_remedy(runs: DbtRuns) -> None:
+def test_every_wrong_value_is_told_by_seed_row_and_remedy(
+    runs: DbtRuns, capsys: pytest.CaptureFixture[str]
+) -> None:
     runs.seed("triggers", TRIGGERS)
     good = {"trigger_name": "good", "document_type": "order"}
     runs.seed("trigger_conditions", [{**good, **condition} for condition in CONDITIONS])
@@ -77,6 +93,18 @@ def test_every_wrong_value_is_told_by_seed_row_and_remedy(runs: DbtRuns) -> None
         assert len(found) == 1, f"{row}: {problem}\n{told[0]}"
     assert len([line for line in lines if "exactly_once: seed" in line]) == len(LINES)
     assert runs.rows("select * from {schema}.published_runs") == []
+
+    # `exactly-once check` finds the same without Spark, in the same words
+    place = ["--project-dir", str(runs.folder), "--profiles-dir", str(runs.folder)]
+    assert main(["check", *place]) == 1
+    _, *wrong = re.split(r"^wrong +", capsys.readouterr().out, flags=re.MULTILINE)
+    found = [text.partition("\nleft")[0].removesuffix("\n") for text in wrong]
+    for text in found:
+        # a run parses a query with the text in it, which ends otherwise
+        assert " ".join(text.split("Syntax error")[0].split()) in " ".join(told[0].split())
+    seen = {row for _, row, problem in LINES if any(f", {row}: " in text for text in found)}
+    assert {row for _, row, _ in LINES} - seen == NEEDS_SPARK
+    assert len(found) == len(LINES) - len(NEEDS_SPARK)
 
 
 def test_a_seed_that_is_empty_or_not_its_csv_is_refused(runs: DbtRuns) -> None:

@@ -1,0 +1,1 @@
+"""What `exactly-once check` looks at before a run, without a Spark session."""
