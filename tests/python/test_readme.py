@@ -43,3 +43,17 @@ def test_every_link_of_a_page_leads_to_a_file() -> None:
     ]
     assert len(pages) > 12
     assert not links
+
+
+def test_each_python_that_is_supported_is_tested_on_each_push() -> None:
+    workflow = yaml.safe_load((PROJECT_FOLDER / ".github/workflows/test.yml").read_text())
+    tested = workflow["jobs"]["test"]["strategy"]["matrix"]["python"]
+    makefile = (PROJECT_FOLDER / "Makefile").read_text(encoding="utf-8")
+    first, behind = re.findall(r"\(3, (\d+)\) <= sys.version_info < \(3, (\d+)\)", makefile)[0]
+    assert tested == [f"3.{minor}" for minor in range(int(first), int(behind))]
+    declared = (PROJECT_FOLDER / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'requires-python = ">={tested[0]}"' in declared
+    commands = [step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]]
+    targets = {target for command in commands for target in re.findall(r"make ([\w-]+)", command)}
+    assert targets == {"test", "test-all"}
+    assert targets <= set(re.findall(r"^([\w-]+):", makefile, re.MULTILINE))
