@@ -21,6 +21,8 @@ COMMANDS = (
     land.land,
     run.run,
     report.report,
+    report.alert,
+    report.metrics,
     services.worker,
     services.send_errors,
     lake.move_catalog,

@@ -1,0 +1,114 @@
+"""`exactly-once alert`: says to a webhook what there is to do, once, and what is solved, once.
+
+What was said last stands in a file. It is written after the webhook has answered, so that a message
+is lost in no case, and is sent a second time where the process ends in between.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+from dbt_exactly_once.errors import ExactlyOnceError
+from dbt_exactly_once.report.page import Ask
+
+SECONDS = 10
+THINGS = """
+    select kind, trigger_name, documents, what, what_to_do
+    from {schema}.things_to_do
+    order by kind, trigger_name, what
+"""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is new on the list of things to do, and what is no longer on it."""
+
+    new: list[str]
+    solved: list[str]
+    left: int
+
+    def text(self, schema: str) -> str:
+        """The message."""
+        lines = []
+        for title, entries in (("To do", self.new), ("Solved", self.solved)):
+            lines += [f"{title} in {schema}:", *(f"- {entry}" for entry in entries)] * bool(entries)
+        if self.left:
+            lines.append(f"Still to do: {self.left}")
+        return "\n".join(lines)
+
+
+def alert(ask: Ask, schema: str, webhook: str, memory: Path) -> Change | None:
+    """Post what has changed since the last time; returns it, or None where nothing has.
+
+    ask: runs a query and gives its rows; memory: the file that keeps what was said.
+    """
+    said = _read(memory)
+    before = said.get(schema, {})
+    now = {_name(row): _line(row) for row in ask(THINGS.format(schema=schema))}
+    change = Change(
+        new=[line for name, line in now.items() if name not in before],
+        solved=[line for name, line in before.items() if name not in now],
+        left=sum(name in before for name in now),
+    )
+    if not change.new and not change.solved:
+        return None
+    _post(webhook, change.text(schema))
+    _write(memory, {**said, schema: {name: before.get(name, line) for name, line in now.items()}})
+    return change
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    """What makes it the same thing, however many documents it is about by now."""
+    return json.dumps([row["kind"], row["trigger_name"], row["what"]])
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    trigger = f"{row['trigger_name']}: " if row["trigger_name"] else ""
+    return f"{trigger}{row['documents']:,} {row['what']}. {row['what_to_do']}"
+
+
+def _read(memory: Path) -> dict[str, dict[str, str]]:
+    if not memory.exists():
+        return {}
+    try:
+        return json.loads(memory.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ExactlyOnceError(
+            f"{memory}, which keeps what was said, is no JSON: remove it, and all is said again"
+        ) from error
+
+
+def _write(memory: Path, said: Mapping[str, Any]) -> None:
+    """Replace the file as a whole."""
+    memory.parent.mkdir(parents=True, exist_ok=True)
+    written = memory.with_suffix(f".{os.getpid()}")
+    written.write_text(json.dumps(said, indent=1), encoding="utf-8")
+    written.replace(memory)
+
+
+def _post(webhook: str, text: str) -> None:
+    """Send a message as Slack and what is made like it take it."""
+    parts = urlsplit(webhook)
+    if parts.scheme not in ("http", "https"):
+        raise ExactlyOnceError("the URL of the webhook has to begin with https:// or http://")
+    body = json.dumps({"text": text}).encode("utf-8")
+    request = Request(webhook, body, {"Content-Type": "application/json; charset=utf-8"})
+    try:
+        with urlopen(request, timeout=SECONDS):
+            return
+    except OSError as error:
+        status = f"it answers {error.code}" if isinstance(error, HTTPError) else None
+        cause = status or getattr(error, "reason", None) or error
+        # the rest of the URL is a secret
+        raise ExactlyOnceError(
+            f"the webhook at {parts.hostname} has not taken the message, the next alert sends it "
+            f"again: {getattr(cause, 'strerror', None) or cause}"
+        ) from error
