@@ -10,7 +10,11 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import yaml
@@ -43,6 +47,8 @@ CONCURRENCY = 64
 LINKED = ("models", "macros", "tests", "docs", "selectors.yml")
 
 NEXT_STEPS = """
+What dbt said is in {log}, or on the screen with --verbose.
+
 Where to look next, in this lake (the settings are seeds/triggers.csv):
 
     export EXACTLY_ONCE_LAKE={lake}
@@ -58,8 +64,11 @@ Your own feed goes into your own lake (unset EXACTLY_ONCE_LAKE):
 """
 
 
-def run_demo(project: Project) -> int:
-    """Land the feed in an empty lake, run `dbt build`, print what two triggers make of it."""
+def run_demo(project: Project, verbose: bool = False) -> int:
+    """Land the feed in an empty lake, decide it, and print what two triggers make of it.
+
+    verbose: show dbt's own lines; else they are in a file only.
+    """
     lake = project.folder / LAKE
     # the demo empties its lake first, so that it can be repeated
     shutil.rmtree(lake, ignore_errors=True)
@@ -69,16 +78,15 @@ def run_demo(project: Project) -> int:
     os.environ["EXACTLY_ONCE_LAKE"] = str(lake)
 
     desk = _demo_project(project, lake)
-
+    dbt = partial(_dbt, desk, lake, verbose)
     credentials = read_credentials(project, lake)
     schema = credentials.schema
-    _say("starting Spark (the first start on a machine fetches two jars)")
-    with quiet_start(project):
+    with _step("start Spark (the first time it fetches two jars)"), quiet_start(project):
         spark = open_session(credentials)
-    _say(f"exactly-once land {FEED}")
-    _say(str(land(spark, project, [project.folder / FEED])))
-    _say("dbt build")
-    _dbt(desk, lake, "build")
+    with _step(f"land {FEED}") as said:
+        said.append(str(land(spark, project, [project.folder / FEED])))
+    with _step("decide each delivery: dbt build"):
+        dbt("build")
     rows = spark.sql(
         f"""
         select trigger_name, status, rule_id, count(*)
@@ -87,20 +95,19 @@ def run_demo(project: Project) -> int:
         group by trigger_name, status, rule_id
         """
     ).collect()
-    compared = comparison([tuple(row) for row in rows])
+    print(comparison([tuple(row) for row in rows]), end="\n\n", flush=True)
 
-    _say(f"exactly-once worker --once --service {WORKER_SERVICE} --concurrency {CONCURRENCY}")
-    _say(_work(spark, desk, schema, project.landing_schema))
-    _say(f"exactly-once worker --service {KILLED_SERVICE}, which is killed in the middle")
-    _work_and_die(desk, lake)
-    _say(f"every document of {BY_SERVICES} and {BY_KILLED} is delivered a second time")
-    _deliver_again(spark, schema, project.landing_schema)
-    _say("dbt build --selector hot_path")
-    _dbt(desk, lake, "build", "--selector", "hot_path")
+    with _step(f"process: exactly-once worker --service {WORKER_SERVICE}") as said:
+        said.append(_work(spark, desk, schema, project.landing_schema))
+    with _step(f"kill the worker of {KILLED_SERVICE} in the middle of its work"):
+        _work_and_die(desk, lake)
+    with _step(f"deliver all of {BY_SERVICES} and {BY_KILLED} a second time"):
+        _deliver_again(spark, schema, project.landing_schema)
+    with _step("decide these too: dbt build --selector hot_path"):
+        dbt("build", "--selector", "hot_path")
 
-    print(compared)
     print(_second_deliveries(spark, schema))
-    print(NEXT_STEPS.format(lake=lake))
+    print(NEXT_STEPS.format(lake=lake, log=lake / "logs" / "dbt.log"))
     return 0
 
 
@@ -219,30 +226,42 @@ def _second_deliveries(spark: SparkSession, schema: str) -> str:
     lines += [f"    {service:16}{event:14}{number:>6,}" for service, event, number in ends]
     lines.append("and of the second delivery of each of their documents became:")
     lines += [f"    {trigger:16}{status:14}{number:>6,}" for trigger, status, number in again]
+    lines.append("The one that is in doubt had its worker killed: nobody can say what it has done.")
     return "\n".join(lines)
 
 
-def _say(line: str) -> None:
-    print(f"-- {line}", flush=True)
+@contextmanager
+def _step(does: str) -> Iterator[list[str]]:
+    """Say what is done, then what came of it, which the step adds to the list, and how long it
+    took.
+    """
+    print(f"-- {does}", flush=True)
+    began = monotonic()
+    said: list[str] = []
+    yield said
+    print(f"   {'; '.join([*said, f'{monotonic() - began:.0f} s'])}", flush=True)
 
 
-def _dbt(project: Project, lake: Path, *arguments: str) -> None:
+def _dbt(project: Project, lake: Path, verbose: bool, *arguments: str) -> None:
     from dbt.cli.main import dbtRunner
 
+    log = lake / "logs"
     # in this process, so that Spark is started once
     result = dbtRunner().invoke(
         [
             *arguments,
+            *([] if verbose else ["--quiet"]),
             f"--project-dir={project.folder}",
             f"--profiles-dir={lake}",
             f"--target-path={lake / 'target'}",
+            f"--log-path={log}",
         ]
     )
     if result.exception is not None:
         raise ExactlyOnceError(f"dbt {arguments[0]} did not end: {result.exception}")
     if not result.success:
         raise ExactlyOnceError(
-            f"dbt {arguments[0]} failed, so nothing was published; see its lines above"
+            f"dbt {arguments[0]} failed, so nothing was published; {log}/dbt.log says why"
         )
 
 

@@ -44,11 +44,12 @@ def init(folder: str, print_package: bool) -> None:
 @click.command()
 @project_option
 @debug_option
-def demo(project_dir: str | None) -> int:
+@click.option("--verbose", is_flag=True, help="Show dbt's own lines too.")
+def demo(project_dir: str | None, verbose: bool) -> int:
     """Decide a feed two ways.
 
     The feed lands in a lake of its own, is decided, and its documents are processed.
     """
     from dbt_exactly_once.demo import run_demo
 
-    return run_demo(find_project(project_dir))
+    return run_demo(find_project(project_dir), verbose)

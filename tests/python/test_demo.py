@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
+import pytest
 from dbt.cli.main import dbtRunner
 from dbt_runs import PROJECT_FOLDER
 
 from dbt_exactly_once.adapter.session import find_project
-from dbt_exactly_once.demo import BY_KILLED, BY_SERVICES, _demo_project
+from dbt_exactly_once.demo import BY_KILLED, BY_SERVICES, _dbt, _demo_project, _step
 
 
 def test_the_project_of_the_demo_has_its_services_and_can_be_parsed(tmp_path: Path) -> None:
@@ -24,3 +26,24 @@ def test_the_project_of_the_demo_has_its_services_and_can_be_parsed(tmp_path: Pa
     assert parsed.success, parsed.exception
     materialized = [node.config.materialized for node in parsed.result.nodes.values()]
     assert "service" in materialized
+
+
+def test_dbt_writes_to_a_file_unless_asked_for_its_lines(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    made = _demo_project(find_project(PROJECT_FOLDER), tmp_path)
+    shutil.copy(PROJECT_FOLDER / "profiles.example.yml", tmp_path / "profiles.yml")
+    _dbt(made, tmp_path, False, "parse")
+    assert capfd.readouterr() == ("", "")
+    assert "Running with dbt=" in (tmp_path / "logs" / "dbt.log").read_text(encoding="utf-8")
+    _dbt(made, tmp_path, True, "parse")
+    assert "Running with dbt=" in capfd.readouterr().out
+
+
+def test_a_step_says_what_it_does_what_came_of_it_and_how_long_it_took(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with _step("land a feed") as said:
+        assert capsys.readouterr().out == "-- land a feed\n"
+        said.append("landed 3")
+    assert re.fullmatch(r"   landed 3; \d+ s\n", capsys.readouterr().out)
