@@ -9,6 +9,8 @@ import yaml
 from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 
+from dbt_exactly_once.errors import ExactlyOnceError
+
 EFFECTS = """
 select * from values
     ('a', timestamp '2026-05-01 10:00:00'), ('a', timestamp '2026-05-01 12:00:00'),
@@ -55,5 +57,5 @@ def test_a_key_that_was_processed_again_is_found(
         assert f"Got {TESTS[name][1]} result" in text
 
     describe({"half": {"key": "order_number", "within": "1 hour"}})
-    with pytest.raises(AssertionError, match="processed_at and within go together"):
+    with pytest.raises(ExactlyOnceError, match="processed_at and within go together"):
         runs.run("test", "--select", "effects")
