@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
 from moments import BEHIND, MOMENTS, Moment, random_moments
 from torture import torture
 from watched_lake import LAND
 
 
+@pytest.mark.timeout(2400)
 def test_nothing_is_lost_or_doubled_by_kills(tmp_path: Path) -> None:
     """18: also where a publication fails, where upkeep is cut off and snapshots expire behind it,
     where the clock is wrong, and where a run is taken over while its service's insert is at work.
