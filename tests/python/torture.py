@@ -329,12 +329,11 @@ def meet(lake: Lake, moment: Moment, score: Score, say: Callable[[str], None]) -
 
 
 def finish(lake: Lake) -> None:
-    """Land what is left of the feed, and run until nothing is new."""
+    """Land what is left of the feed, and run until no document is open and no delivery waits."""
     lake.land_rest()
     for _ in range(LAST_RUNS):
-        before = mains(lake)["published_runs"]
         lake.finish(*DECIDE)
-        if mains(lake)["published_runs"] == before:
+        if not lake.rows("open_documents", *WORK) + lake.rows("waiting_deliveries", *WORK):
             return
     raise RuntimeError(f"there is work left after {LAST_RUNS} runs:\n{lake.said()[-3000:]}")
 
