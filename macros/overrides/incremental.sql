@@ -4,7 +4,7 @@
         of the run, makes no table (a ledger is there before the first run) and needs one statement.
         Every other incremental model is dbt-spark's. -#}
     {%- if 'transaction' not in model.tags -%}
-        {{ return(dbt_spark.materialization_incremental_spark()) }}
+        {{ return(dbt.materialization_incremental_spark()) }}
     {%- endif -%}
     {%- set relation = this.incorporate(type='table') -%}
     {%- do adapter.exactly_once.guard(model.name) -%}
