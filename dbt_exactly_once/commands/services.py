@@ -79,8 +79,7 @@ def worker(
 
     sends = broker_of("send-errors-", broker)
     hooks = load_hooks(place.project.folder)
-    registered = {name: hooks.get("service", name).function for name in hooks.names("service")}
-    services = choose_services(registered, service)
+    services = choose_services(hooks, service)
     spark, schema = place.open_lake()
     engine = SparkEngine(spark)
     if not engine.rows(f"show views in {schema} like 'dispatched_documents'"):

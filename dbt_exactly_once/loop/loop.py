@@ -289,7 +289,6 @@ class Loop:
         if not self._works or not self._built:
             return
         hooks = load_hooks(self._project.folder)
-        registered = {name: hooks.get("service", name).function for name in hooks.names("service")}
 
         def stop_with_loop() -> None:
             if self._stop.is_set():
@@ -299,7 +298,7 @@ class Loop:
             self._engine,
             self._tables.tables.schema,
             Executions(self._engine, self._tables.tables.landed["trigger_executions"].relation),
-            choose_services(registered, None),
+            choose_services(hooks),
             hooks.package.Work,
             hooks.package.TransientError,
             poll_seconds=POLL_SECONDS,

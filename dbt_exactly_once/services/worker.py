@@ -18,6 +18,7 @@ from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine, literal
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
+from dbt_exactly_once.resolvers.hooks import Hooks
 from dbt_exactly_once.services.calls import Call, as_json, error_text, rows_of
 from dbt_exactly_once.services.executions import (
     ERROR,
@@ -261,10 +262,9 @@ def stopped_by_signals(worker: Worker, say: Callable[[str], None]) -> Iterator[N
             signal.signal(number, handler)
 
 
-def choose_services(
-    registered: Mapping[str, Callable[[Any], Any]], wanted: Iterable[str] | None
-) -> dict[str, Callable[[Any], Any]]:
-    """The services to work for: all that are registered, or those that are named."""
+def choose_services(hooks: Hooks, wanted: Iterable[str] = ()) -> dict[str, Callable[[Any], Any]]:
+    """The services to work for: all that python_udfs registers, or those that are named."""
+    registered = {name: hooks.get("service", name).function for name in hooks.names("service")}
     if not registered:
         raise ExactlyOnceError(
             "no module of python_udfs registers a service: decorate a function with "

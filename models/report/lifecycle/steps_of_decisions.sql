@@ -6,23 +6,14 @@ statuses as (
 
 ),
 
-runs_by_clock as (
-
-    select
-        started_at,
-        min(run_number) as run_number
-    from {{ ref('published_runs') }}
-    group by started_at
-
-),
-
 waiting as (
 
     select
         waiting_documents.*,
         runs_by_clock.run_number
     from {{ ref('waiting_documents') }} as waiting_documents
-    left join runs_by_clock on waiting_documents.waiting_since = runs_by_clock.started_at
+    left join {{ ref('runs_by_clock') }} as runs_by_clock
+        on waiting_documents.waiting_since = runs_by_clock.started_at
 
 ),
 
