@@ -86,12 +86,7 @@ with_settings as (
             {{ api }} != 'JMS'
             or current_triggers.acknowledgement_mode in ('CLIENT_ACKNOWLEDGE', 'TRANSACTED')
         ) as is_eligible,
-        case
-            when not coalesce(transports.counts_deliveries, false) then 'UNDEFINED'
-            when matched.redelivery_count is null or matched.redelivery_count < 0 then 'UNDEFINED'
-            when matched.redelivery_count <= transports.first_delivery_count then 'FIRST'
-            else 'REDELIVERED'
-        end as redelivery,
+        {{ redelivery('matched.redelivery_count', 'transports') }} as redelivery,
         -- where the trigger has an expression, what that gives and nothing else
         if(
             current_triggers.key is null,
@@ -123,11 +118,7 @@ keyed as (
 
     select
         *,
-        case
-            when document_key is null then 'MISSING'
-            when char_length(document_key) > 96 then 'TOO_LONG'
-            else 'USABLE'
-        end as key_state
+        {{ key_state('document_key') }} as key_state
     from with_settings
 
 ),

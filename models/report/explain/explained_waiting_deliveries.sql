@@ -65,16 +65,7 @@ waiting_with_key as (
                 | indent(12) }},
             null
         ) as key_source,
-        case
-            when
-                not coalesce(landed.first_landed.counts_deliveries, false)
-                or undecided.redelivery_count is null
-                or undecided.redelivery_count < 0
-                then 'UNDEFINED'
-            when undecided.redelivery_count <= landed.first_landed.first_delivery_count
-                then 'FIRST'
-            else 'REDELIVERED'
-        end as redelivery
+        {{ redelivery('undecided.redelivery_count', 'landed.first_landed') }} as redelivery
     from undecided
     left join landed
         on
@@ -88,12 +79,7 @@ waiting as (
 
     select
         *,
-        case
-            when has_key_expression then 'USABLE'
-            when document_key is null then 'MISSING'
-            when char_length(document_key) > 96 then 'TOO_LONG'
-            else 'USABLE'
-        end as key_state
+        if(has_key_expression, 'USABLE', {{ key_state('document_key') }}) as key_state
     from waiting_with_key
 
 ),

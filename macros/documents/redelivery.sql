@@ -1,0 +1,9 @@
+{% macro redelivery(count, transport) -%}
+    {#- What a redelivery count says, by a transport's counts_deliveries and first_delivery_count. -#}
+    case
+        when not coalesce({{ transport }}.counts_deliveries, false) then 'UNDEFINED'
+        when {{ count }} is null or {{ count }} < 0 then 'UNDEFINED'
+        when {{ count }} <= {{ transport }}.first_delivery_count then 'FIRST'
+        else 'REDELIVERED'
+    end
+{%- endmacro %}
