@@ -101,15 +101,7 @@ def land(runs: DbtRuns, documents: dict[str, str]) -> None:
 
 
 def whole_run(runs: DbtRuns) -> Any:
-    return runs.dbt(
-        "run",
-        "--select",
-        "tag:transaction",
-        "execution_state",
-        "dispatched_documents",
-        "service_work",
-        "config.materialized:service",
-    )
+    return runs.dbt("run", "--selector", "hot_path")
 
 
 def booked(runs: DbtRuns) -> list[tuple[Any, ...]]:
