@@ -232,6 +232,21 @@ class ExactlyOnce:
         self.describe(graph)
         return operations.rebuild_history(self._state, run_id, run_timeout, entries)
 
+    def import_history(
+        self,
+        graph: Mapping[str, Any],
+        run_id: str,
+        run_timeout: float,
+        documents: str,
+        entries: str,
+        dry_run: bool = False,
+    ) -> list[str]:
+        """Add what was processed elsewhere to history, under the lock; returns what it did."""
+        self.describe(graph)
+        return operations.import_history(
+            self._state, run_id, run_timeout, documents, entries, dry_run
+        )
+
     def reset_state(self, graph: Mapping[str, Any], run_id: str, run_timeout: float) -> list[str]:
         """Drop the ledgers and what was made of them; returns what it dropped."""
         self.describe(graph)

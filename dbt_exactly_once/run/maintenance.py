@@ -94,7 +94,7 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
         if name in state.tables.landed and _is_unread(state, upkeep, table, condition):
             said.append(f"{name}: rows from before {bound} stay until a run has consumed them")
             continue
-        statements[name] = f"delete from {{}} where {condition}"
+        statements[name] = f"delete from {{table}} where {condition}"
         said.append(f"{name}: {forgotten} rows from before {bound} forgotten")
     changes = {n: sql for n, sql in statements.items() if n in state.tables.ledgers}
     if changes:
@@ -102,7 +102,7 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
     for name, statement in statements.items():
         if name not in changes:
             relation = state.tables.landed[name].relation
-            state.engine.rows(statement.replace("{}", relation))
+            state.engine.rows(statement.replace("{table}", relation))
     return said
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from dbt_exactly_once.adapter.lake_version import LAKE_VERSION, RECORD, version_of
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_tables import MOVED
-from dbt_exactly_once.run import maintenance
+from dbt_exactly_once.run import history_import, maintenance
 from dbt_exactly_once.run.begin import prepare_session
 from dbt_exactly_once.run.consumption import keep_consumed
 from dbt_exactly_once.run.ensure_tables import ensure_tables, make_schemas, refuse_lost_ledgers
@@ -52,6 +52,23 @@ def rebuild_history(state: State, run_id: str, run_timeout: float, entries: str)
                 "exactly_once: no run is published, so there is nothing to make history of"
             )
         return upkeep.rebuild_history(entries)
+
+
+def import_history(
+    state: State, run_id: str, run_timeout: float, documents: str, entries: str, dry_run: bool
+) -> list[str]:
+    """Add what was processed elsewhere to history; returns what it found and did.
+
+    documents, entries: see history_import.import_history. Raises ExactlyOnceError where no run is
+    published yet.
+    """
+    with _upkeep(state, run_id, run_timeout) as upkeep:
+        if upkeep is None:
+            raise ExactlyOnceError(
+                "exactly_once: no run is published, so there is no history to add to: start "
+                "`dbt build` once, before anything lands"
+            )
+        return history_import.import_history(state.engine, upkeep, documents, entries, dry_run)
 
 
 def reset_state(

@@ -13,6 +13,8 @@ from dbt_exactly_once.adapter.engine import literal
 from dbt_exactly_once.run.publication import HISTORY, RECORD, Publication, mains_of
 from dbt_exactly_once.run.state import State
 
+IMPORT = "import"
+
 
 class Upkeep:
     """Changes of the ledgers by a command that holds the lock."""
@@ -43,6 +45,13 @@ class Upkeep:
         """The event time of the last published run."""
         return self._last["event_time"]
 
+    @property
+    def removed_before(self) -> str:
+        """Up to which expiry the last published run had history removed; before any delivery the
+        feed has no time, and nothing has expired."""
+        has_time = self._last["greatest_received_at"] is not None
+        return self._last["history_removed_before"] if has_time else "0001-01-01 00:00:00"
+
     # ---------------------------------------------------------------- publish
 
     def publish(
@@ -50,21 +59,23 @@ class Upkeep:
         kind: str,
         changes: Mapping[str, str],
         before: Mapping[str, str] | None = None,
+        run_id: str | None = None,
     ) -> None:
         """Change ledgers on a branch and publish them.
 
-        changes: SQL for each ledger, with {} in place of the table; before: where main of each
-        ledger was, where the change has been made there already.
+        changes: SQL for each ledger, with {table} in place of it; before: where main of each ledger
+        was, where the change has been made there already; run_id: its own, where a command makes
+        several publications of a kind.
         """
         mains = self.mains()
         publication = Publication(
-            run_id=f"{self._lock_id}-{kind}", lock_id=self._lock_id, starts=mains
+            run_id=run_id or f"{self._lock_id}-{kind}", lock_id=self._lock_id, starts=mains
         )
         branch = publication.branch
         for name, statement in changes.items():
             relation = self._tables.ledgers[name].relation
             self._engine.rows(f"alter table {relation} create branch {branch}")
-            self._engine.rows(statement.replace("{}", f"{relation}.branch_{branch}"))
+            self._engine.rows(statement.replace("{table}", f"{relation}.branch_{branch}"))
         refs = self._publications.refs()
         publishes = {name: refs[name].get(branch, main) for name, main in mains.items()}
         publishes.pop(RECORD)
@@ -133,7 +144,7 @@ class Upkeep:
         count = f"select count(*) from {history} where {condition}"
         removed = int(self._engine.rows(count)[0][0])
         if removed:
-            self.publish("removal", {HISTORY: f"delete from {{}} where {condition}"})
+            self.publish("removal", {HISTORY: f"delete from {{table}} where {condition}"})
         return f"{removed} history entries removed that expired before {bound}"
 
     def rebuild_history(self, entries: str) -> str:
@@ -145,20 +156,58 @@ class Upkeep:
         history = self._tables.ledgers[HISTORY]
         columns = ", ".join(name for name, _, _ in history.columns)
         bound = self._last["history_removed_before"]
+        # no other ledger knows of their entries
+        imports = [
+            literal(row[0])
+            for row in self._engine.rows(
+                f"select run_id from {self._tables.record.relation} where kind = '{IMPORT}'"
+            )
+        ]
+        imported = f"run_id in ({', '.join(imports) or 'null'})"
         rebuilt = (
-            f"insert overwrite {{}} select {columns} from ({entries}) "
+            f"insert overwrite {{table}} select {columns} from (select {columns} from ({entries}) "
+            f"union all select {columns} from {history.relation} where {imported}) "
             f"where expires_at >= timestamp '{bound}'"
         )
         self.publish("rebuilding", {HISTORY: rebuilt})
-        kept, documents, since = self._engine.rows(
+        kept, documents, since, of_imports = self._engine.rows(
             "select count(*), count(distinct trigger_name, delivery_id), "
-            f"cast(min(started_at) as string) from {history.relation}"
+            f"cast(min(started_at) as string), count_if({imported}) from {history.relation}"
         )[0]
         reach = f"since {since} (UTC, event time)" if since else "none is kept"
-        return (
+        said = (
             f"document_history has {kept} entries of {documents} documents again, {reach}; "
             f"those that expired before {bound} stay removed"
         )
+        if imports:
+            said += (
+                f"; {of_imports} of them were imported: what history had lost of those comes back "
+                "with import_history alone, so call it again before the next run"
+            )
+        return said
+
+    def add_history(self, entries: str, piece: str) -> int:
+        """Publish a piece of an import; returns how many documents it has added.
+
+        entries: the query that gives its rows, see macros/operations/imported_entries.sql; piece:
+        the condition that chooses it.
+        """
+        history = self._tables.ledgers[HISTORY]
+        columns = ", ".join(name for name, _, _ in history.columns)
+        number = self._last["publication_number"] + 1
+        run_id = f"{self._lock_id}-{IMPORT}-{number}"
+        values = {"piece": piece, "history": history.relation, "run_id": run_id, "number": number}
+        for name, value in values.items():
+            entries = entries.replace(f"{{{name}}}", str(value))
+        added = f"insert into {{table}} ({columns}) select {columns} from ({entries})"
+        self.publish(IMPORT, {HISTORY: added}, run_id=run_id)
+        rows = self._engine.rows(
+            f"select coalesce(max(cast(summary['added-records'] as bigint)), 0) "
+            f"from {history.relation}.snapshots "
+            f"where snapshot_id = {self._last['ledger_publishes'][HISTORY]} "
+            f"and snapshot_id != {self._last['ledger_starts'][HISTORY]}"
+        )[0][0]
+        return int(rows) // 2
 
 
 def utc_text(time: datetime) -> str:

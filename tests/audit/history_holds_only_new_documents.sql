@@ -1,3 +1,4 @@
+-- An entry belongs to a document that was decided NEW, or was imported.
 -- depends_on: {{ ref('published_runs') }}
 select
     document_history.delivery_id,
@@ -9,4 +10,6 @@ left join {{ ref('document_status') }} as document_status
     on
         document_history.delivery_id = document_status.delivery_id
         and document_history.trigger_name = document_status.trigger_name
+left anti join {{ ref('published_runs') }} as imports
+    on document_history.run_id = imports.run_id and imports.kind = 'import'
 where document_status.status is distinct from 'NEW'

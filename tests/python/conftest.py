@@ -56,6 +56,7 @@ LONG = (
     "test_feeds.py",
     "test_half_runs.py",
     "test_hostile_input.py",
+    "test_import_history.py",
     "test_kafka.py",
     "test_landed_rows.py",
     "test_loop.py",

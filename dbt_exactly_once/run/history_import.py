@@ -1,0 +1,73 @@
+"""History of documents that something else has processed, added in pieces.
+
+A piece is some days of the documents, the newest first, and a publication of its own: an import
+that is killed has added the pieces before, and started again it adds what is missing, since what
+history knows already is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dbt_exactly_once.adapter.engine import Engine
+from dbt_exactly_once.run.upkeep import Upkeep
+
+# what a piece may have, unless a single day has more
+ROWS_OF_A_PIECE = 10_000_000
+LIVE = "LIVE"
+
+
+def import_history(
+    engine: Engine, upkeep: Upkeep, documents: str, entries: str, dry_run: bool
+) -> list[str]:
+    """Add what was processed elsewhere to document_history; returns what it found and did.
+
+    documents: a query that gives each row its `fate`, with {bound} in place of the time before
+    which nothing is kept; entries: a query of what a piece adds, see macros/operations.
+    """
+    bound = upkeep.removed_before
+    documents, entries = (text.replace("{bound}", bound) for text in (documents, entries))
+    days = engine.rows(
+        "select fate, cast(to_date(started_at) as string) as day, count(*) as number "
+        f"from ({documents}) group by fate, day order by to_date(day) desc"
+    )
+    said = [_counted(days, bound)]
+    live = [(day, int(number)) for fate, day, number in days if fate == LIVE]
+    if dry_run or not live:
+        return [*said, "nothing is imported"]
+    added = sum(upkeep.add_history(entries, piece) for piece in _pieces(live))
+    known = sum(number for _, number in live) - added
+    return [
+        *said,
+        f"{added} documents are in history now; {known} rows repeat a key, or history knew them",
+    ]
+
+
+def _counted(days: Sequence[Sequence[Any]], bound: str) -> str:
+    """How many rows there are of each fate."""
+    counts: dict[str, int] = {}
+    for fate, _, number in days:
+        counts[fate] = counts.get(fate, 0) + int(number)
+    words = {
+        LIVE: "live",
+        "EXPIRED": f"expired before {bound}",
+        "WITHOUT_KEY": "without a key",
+        "KEY_TOO_LONG": "with a key longer than 96 characters",
+        "WITHOUT_TIME": "without a time",
+    }
+    listed = ", ".join(f"{counts.get(fate, 0)} {word}" for fate, word in words.items())
+    return f"{sum(counts.values())} rows: {listed}"
+
+
+def _pieces(days: Sequence[tuple[str, int]]) -> Iterator[str]:
+    """The conditions of the pieces, the newest first. days: live rows by day, the newest first."""
+    until = ""
+    rows = 0
+    for place, (day, number) in enumerate(days):
+        rows += number
+        is_last = place == len(days) - 1
+        if is_last or rows + days[place + 1][1] > ROWS_OF_A_PIECE:
+            yield f"started_at >= timestamp '{day}'{until}"
+            until = f" and started_at < timestamp '{day}'"
+            rows = 0
