@@ -1,7 +1,5 @@
 {{ config(materialized='ephemeral') }}
-{#- A request is rare: where there is none, nothing of statuses and journal is read. -#}
 {%- set run = current_run() -%}
-{%- set is_asked = run.has_landed('resubmissions') if run else true -%}
 with
 
 -- what came of a landed delivery in a trigger: itself, its recoveries, its resubmissions; each is
@@ -19,7 +17,6 @@ members as (
             {{ landed_delivery_id('statuses.delivery_id') }}
             = {{ landed_delivery_id('requests.delivery_id') }}
             and statuses.trigger_name = requests.trigger_name
-    where {{ is_asked }}
 
 ),
 
@@ -32,9 +29,7 @@ ended as (
         runs.run_number as heard_by_run
     from {{ last_published('journal_entries') }} as journal
     inner join {{ last_published('published_runs') }} as runs on journal.run_id = runs.run_id
-    where
-        {{ is_asked }}
-        and journal.event in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED', 'INTERRUPTED', 'LOST')
+    where journal.event in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED', 'INTERRUPTED', 'LOST')
     union all
     -- a later run than any that is published
     select
@@ -83,7 +78,7 @@ settled as (
             others.delivery_id = ended.delivery_id
             and others.trigger_name = ended.trigger_name
             and doubts.decided_by_run < ended.heard_by_run
-    where {{ is_asked }} and doubts.outcome = 'IN_DOUBT' and ended.ended_by = 'SUCCESS'
+    where doubts.outcome = 'IN_DOUBT' and ended.ended_by = 'SUCCESS'
     group by doubts.delivery_id, doubts.trigger_name
 
 ),

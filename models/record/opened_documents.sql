@@ -1,6 +1,5 @@
 {#- What is told of a document before it is decided counts from then on: what has landed since the
     last run, and where the journal remembers more, all that has landed. -#}
-{{ config(materialized='view', access='private') }}
 {%- set remembered = run_query(
     "select 1 from " ~ last_published('journal_entries') ~ " as told left semi join "
     ~ ref('decisions') ~ " as decided on told.delivery_id = decided.delivery_id "
