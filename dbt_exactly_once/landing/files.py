@@ -6,22 +6,19 @@ stop. Nothing here holds more than one batch.
 
 from __future__ import annotations
 
-import codecs
-import csv
-import gzip
 import json
-import re
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from json.decoder import scanstring
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt_exactly_once.errors import ExactlyOnceError
+from dbt_exactly_once.landing.csv_rows import csv_rows
+from dbt_exactly_once.landing.file_bytes import Row, head_of
 from dbt_exactly_once.landing.file_content import (
     CSV,
     JSON,
@@ -30,19 +27,12 @@ from dbt_exactly_once.landing.file_content import (
     content_of,
     other_delimiter,
 )
-from dbt_exactly_once.landing.json_arrays import ArrayReader, BrokenArrayError, is_array
-from dbt_exactly_once.landing.values import CsvText, Fault, excerpt
+from dbt_exactly_once.landing.json_arrays import BrokenArrayError
+from dbt_exactly_once.landing.json_rows import json_rows
+from dbt_exactly_once.landing.parquet_rows import BATCH_ROWS, parquet_rows
+from dbt_exactly_once.landing.values import Fault
 
-BATCH_ROWS = 5_000
 BATCH_CHARACTERS = 8_000_000
-# enough for the header of a CSV file
-HEAD_BYTES = 65_536
-PIECE_BYTES = 1_048_576
-# longer CSV fields are more likely an unclosed quote than a document
-CSV_FIELD_LIMIT = 64 * 1024 * 1024
-
-# the one column that may hold an object where its text is meant
-DOCUMENT = "document"
 
 
 @dataclass
@@ -92,10 +82,10 @@ def check_readable(file: str | Path, columns: Collection[str]) -> None:
     """
     path = Path(file)
     try:
-        head = _head(path)
+        head = head_of(path)
         content = content_of(head, columns)
         read = _reader(path, content)
-        if read is _csv_rows and content is None:
+        if read is csv_rows and content is None:
             content = Content(CSV, other_delimiter(head) or ",")
         if content is not None and READERS.get(content.format) is not read:
             raise ExactlyOnceError(
@@ -107,7 +97,7 @@ def check_readable(file: str | Path, columns: Collection[str]) -> None:
                 f"{path} looks like CSV with {json.dumps(content.delimiter)} between its fields, "
                 "nothing was landed: write it with commas"
             )
-        if read is _parquet_rows:
+        if read is parquet_rows:
             pq.ParquetFile(path).close()
     except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
         raise unreadable(path, error) from error
@@ -118,15 +108,12 @@ def unreadable(path: Path, error: BaseException) -> ExactlyOnceError:
     return ExactlyOnceError(f"{path} cannot be read, nothing was landed: {why.splitlines()[0]}")
 
 
-Row = tuple[dict[str, Any] | None, int, str, Fault | None]
-
-
 def _reader(path: Path, content: Content | None = None) -> Callable[[Path], Iterator[Row]]:
     name = path.name.lower().removesuffix(".gz")
     for suffixes, read in (
-        ((".jsonl", ".ndjson", ".json"), _json_rows),
-        ((".csv",), _csv_rows),
-        ((".parquet",), _parquet_rows),
+        ((".jsonl", ".ndjson", ".json"), json_rows),
+        ((".csv",), csv_rows),
+        ((".parquet",), parquet_rows),
     ):
         if name.endswith(suffixes):
             return read
@@ -140,212 +127,8 @@ def _reader(path: Path, content: Content | None = None) -> Callable[[Path], Iter
     )
 
 
-def _open_bytes(path: Path) -> IO[bytes]:
-    # by what the file is, not by its name: a download may have been unpacked on its way
-    file = path.open("rb")
-    packed = file.read(2) == b"\x1f\x8b"
-    file.seek(0)
-    return gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[return-value]
-
-
-def _head(path: Path) -> bytes:
-    with _open_bytes(path) as file:
-        return file.read(HEAD_BYTES)
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    with _open_bytes(path) as file:
-        for number, line in enumerate(file):
-            yield line.removeprefix(b"\xef\xbb\xbf") if number == 0 else line
-
-
-def _shown(raw: bytes) -> str:
-    return raw.decode("utf-8", "backslashreplace").rstrip("\r\n")
-
-
-def _not_utf8(error: UnicodeDecodeError) -> Fault:
-    byte = error.object[error.start]
-    return Fault("NOT_UTF8", f"byte {error.start + 1} of the row, 0x{byte:02x}, is not UTF-8")
-
-
-# ---------- JSON
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a value of JSON")
-
-
-DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
-
-
-def _json_rows(path: Path) -> Iterator[Row]:
-    return _element_rows(path) if is_array(_head(path)) else _line_rows(path)
-
-
-def _line_rows(path: Path) -> Iterator[Row]:
-    for number, raw in enumerate(_lines(path), 1):
-        if not raw.strip():
-            continue
-        try:
-            text = raw.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            yield None, number, _shown(raw), _not_utf8(error)
-            continue
-        try:
-            row = DECODER.decode(text)
-        except (ValueError, RecursionError) as error:
-            yield None, number, text, Fault("NOT_JSON", f"the line is not JSON: {error}")
-            continue
-        yield _object_row(row, number, text, "line")
-
-
-def _element_rows(path: Path) -> Iterator[Row]:
-    for value, text, number in ArrayReader(_texts(path), DECODER).elements():
-        raw = text.encode("utf-8", "surrogateescape")
-        try:
-            raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            yield None, number, _shown(raw), _not_utf8(error)
-            continue
-        yield _object_row(value, number, text, "element")
-
-
-def _texts(path: Path) -> Iterator[str]:
-    """A file's text in pieces; bytes that are no UTF-8 stay in it as half surrogates."""
-    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-    with _open_bytes(path) as file:
-        piece = file.read(PIECE_BYTES).removeprefix(codecs.BOM_UTF8)
-        while piece:
-            yield decoder.decode(piece)
-            piece = file.read(PIECE_BYTES)
-        yield decoder.decode(b"", final=True)
-
-
-def _object_row(row: Any, number: int, text: str, what: str) -> Row:
-    if not isinstance(row, dict):
-        message = f"the {what} is not a JSON object but {excerpt(row)}"
-        return None, number, text, Fault("NOT_JSON", message)
-    if isinstance(row.get(DOCUMENT), dict | list):
-        row[DOCUMENT] = member_text(text, DOCUMENT)
-    return row, number, text, None
-
-
-WHITE_SPACE = re.compile(r"\s*")
-
-
-def member_text(text: str, name: str) -> str:
-    """The text of an object's member as it stands there: writing it anew would change numbers."""
-
-    def skip(position: int) -> int:
-        return WHITE_SPACE.match(text, position).end()  # type: ignore[union-attr]
-
-    found = ""
-    position = skip(skip(0) + 1)
-    while text[position] == '"':
-        key, position = scanstring(text, position + 1, True)
-        start = skip(skip(position) + 1)
-        _, end = DECODER.raw_decode(text, start)
-        if key == name:
-            found = text[start:end]
-        position = skip(skip(end) + 1)
-        if position >= len(text):
-            break
-    return found
-
-
-# ---------- CSV
-
-
-def _csv_rows(path: Path) -> Iterator[Row]:
-    # the reader takes as many lines as a row has; kept here so that a row can be shown as it stands
-    taken: list[bytes] = []
-
-    def lines() -> Iterator[str]:
-        for raw in _lines(path):
-            taken.append(raw)
-            yield raw.decode("utf-8", "surrogateescape")
-
-    limit = csv.field_size_limit(CSV_FIELD_LIMIT)
-    reader = csv.reader(lines(), strict=True)
-    header: list[str] | None = None
-    number = 1
-    try:
-        while True:
-            fault = None
-            fields: list[str] = []
-            try:
-                fields = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                fault = Fault("NOT_CSV", f"the row is not CSV: {error}")
-            raw, first_line = b"".join(taken), number
-            number += len(taken)
-            taken.clear()
-            if header is None:
-                header = [name.strip() for name in fields]
-                continue
-            if not fields and fault is None:
-                continue
-            try:
-                raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                fault = _not_utf8(error)
-            if fault is None and len(fields) != len(header):
-                message = f"the row has {len(fields)} fields, the header {len(header)}"
-                fault = Fault("NOT_CSV", message)
-            row = (
-                None if fault else {k: CsvText(v) for k, v in zip(header, fields, strict=True) if v}
-            )
-            yield row, first_line, _shown(raw), fault
-    finally:
-        csv.field_size_limit(limit)
-
-
-# ---------- Parquet
-
-
-def _parquet_rows(path: Path) -> Iterator[Row]:
-    number = 0
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=BATCH_ROWS):
-            names = batch.schema.names
-            columns = [_parquet_values(column) for column in batch.columns]
-            for values in zip(*columns, strict=True):
-                number += 1
-                row = {k: v for k, v in zip(names, values, strict=True) if v is not None}
-                broken = [k for k, v in row.items() if isinstance(v, UnicodeDecodeError)]
-                fault = None
-                if broken:
-                    fault = Fault("NOT_UTF8", f"{broken[0]}: the text is not UTF-8")
-                    row = {k: str(v) if k in broken else v for k, v in row.items()}
-                raw_text = json.dumps(row, default=str, ensure_ascii=False)
-                if isinstance(row.get(DOCUMENT), dict | list):
-                    row[DOCUMENT] = json.dumps(row[DOCUMENT], default=str, ensure_ascii=False)
-                yield row, number, raw_text, fault
-
-
-def _parquet_values(column: pa.Array) -> list[Any]:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_timestamp(column.type):
-        # Python has no nanoseconds
-        column = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False)
-    try:
-        return column.to_pylist()
-    except UnicodeDecodeError:
-        return [_decoded(value) for value in column.cast(pa.binary()).to_pylist()]
-
-
-def _decoded(value: bytes | None) -> Any:
-    try:
-        return value if value is None else value.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error
-
-
 READERS: dict[str, Callable[[Path], Iterator[Row]]] = {
-    JSON: _json_rows,
-    CSV: _csv_rows,
-    PARQUET: _parquet_rows,
+    JSON: json_rows,
+    CSV: csv_rows,
+    PARQUET: parquet_rows,
 }

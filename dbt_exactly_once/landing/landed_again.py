@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine, literal
-from dbt_exactly_once.landing.files import DOCUMENT, member_text
+from dbt_exactly_once.landing.file_bytes import DOCUMENT
+from dbt_exactly_once.landing.json_rows import member_text
 from dbt_exactly_once.landing.values import NotOfTypeError, type_fault, typed
 
 RESERVED = ("/recovery-", "/resubmission-")

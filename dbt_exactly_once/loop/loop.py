@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +26,7 @@ from dbt_exactly_once.landing.land import land
 from dbt_exactly_once.landing.landed_tables import read_landed_tables
 from dbt_exactly_once.landing.sources import Look, Sources
 from dbt_exactly_once.loop.project_files import Seen, files_of_project
+from dbt_exactly_once.loop.round import Round, pause_after
 from dbt_exactly_once.loop.warm_dbt import SILENT, dbt, parse
 from dbt_exactly_once.resolvers.hooks import load_hooks
 from dbt_exactly_once.run.state import State
@@ -42,38 +42,10 @@ if TYPE_CHECKING:
 WHOLE = ("build",)
 # and every other round: of what runs write down about themselves a loop would make heaps
 SCHEDULED = ("build", "--selector", "hot_path", "--no-write-json")
-# a round that fails is repeated after ever longer, up to so many seconds
-LONGEST_PAUSE = 300.0
-# while it waits for that, it looks for files that were mended
+# while it waits to repeat a round, it looks for files that were mended
 LOOK_SECONDS = 1.0
-SHOWN_FAILURES = 3
 # a service that has ended is heard of at once; this is how soon a signal is
 POLL_SECONDS = 0.5
-
-
-@dataclass
-class Round:
-    """What to say of a round."""
-
-    said: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-
-    def line(self, next_step: str) -> str:
-        """All of it in one line; empty where there is nothing to say."""
-        parts = [*self.said]
-        if self.failed:
-            more = len(self.failed) - SHOWN_FAILURES
-            failed = self.failed[:SHOWN_FAILURES] + ([f"and {more} more"] if more > 0 else [])
-            parts += [f"failed: {'; '.join(failed)}", next_step]
-        return " ".join("; ".join(parts).split())
-
-
-def _pause(every: float, failures: int) -> float:
-    """Seconds from the begin of a round to that of the next, after so many failures in a row."""
-    if not failures:
-        return every
-    # it is as long as it gets long before
-    return min(max(every, 1) * 2 ** min(failures, 20), max(every, LONGEST_PAUSE))
 
 
 class Loop:
@@ -123,7 +95,7 @@ class Loop:
                 self._tell(found, "Spark is gone, and the loop ends: start it again")
                 return 1
             failures = failures + 1 if found.failed else 0
-            pause = _pause(every, failures)
+            pause = pause_after(every, failures)
             ends = once or self._stop.is_set()
             self._tell(found, "the loop ends" if ends else f"tries again in {pause:.0f} s")
             if once:

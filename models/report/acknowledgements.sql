@@ -5,7 +5,9 @@ with
 statuses as (
 
     select * from {{ ref('document_status') }}
-    where rule_id not in {{ rules_where('eligible', 'false') }}
+    where
+        rule_id in {{ rules_where('acknowledge', 'true') }}
+        and rule_id not in {{ rules_where('eligible', 'false') }}
 
 ),
 

@@ -25,7 +25,7 @@ in_doubt as (
         *,
         {{ landed_delivery_id('delivery_id') }} as landed_delivery_id
     from {{ ref('document_statuses') }}
-    where status = 'IN_DOUBT'
+    where rule_id in {{ rules_where('audit_msg', 'true') }}
 
 ),
 

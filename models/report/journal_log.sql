@@ -25,7 +25,7 @@ decided as (
         run_id
     from statuses
     where
-        status in ('DUPLICATE', 'IN_DOUBT')
+        rule_id in {{ rules_where('journal', 'true') }}
         or (condition_name is null and status in ('NEW', 'NOT_CHECKED'))
 
 ),

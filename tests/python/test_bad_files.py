@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt_exactly_once.errors import ExactlyOnceError
-from dbt_exactly_once.landing import files, json_arrays
+from dbt_exactly_once.landing import json_arrays, json_rows
 from dbt_exactly_once.landing.files import check_readable, read_batches
 from dbt_exactly_once.landing.land import Landing
 
@@ -174,7 +174,7 @@ def test_an_array_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert whole[0][0] == {"delivery_id": "ż", "document": '{"total": 70.10}'}
     assert whole[1][3] == ("NOT_JSON", "the element is not a JSON object but 12")
     for size in (1, 2, 7):
-        monkeypatch.setattr("dbt_exactly_once.landing.files.PIECE_BYTES", size)
+        monkeypatch.setattr("dbt_exactly_once.landing.json_rows.PIECE_BYTES", size)
         assert rows_of(file) == whole, size
 
 
@@ -208,7 +208,7 @@ def test_a_brace_that_is_not_closed_does_not_fill_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(json_arrays, "ELEMENT_LIMIT", 1000)
-    monkeypatch.setattr("dbt_exactly_once.landing.files.PIECE_BYTES", 100)
+    monkeypatch.setattr("dbt_exactly_once.landing.json_rows.PIECE_BYTES", 100)
     read = 0
 
     def texts(path: Path, original: Callable[[Path], Any]) -> Any:
@@ -217,8 +217,8 @@ def test_a_brace_that_is_not_closed_does_not_fill_memory(
             read += len(text)
             yield text
 
-    original = files._texts
-    monkeypatch.setattr(files, "_texts", lambda path: texts(path, original))
+    original = json_rows._texts
+    monkeypatch.setattr(json_rows, "_texts", lambda path: texts(path, original))
     file = write(tmp_path / "feed.json", '[{"a": 1}, {"a": "' + "x" * 100_000)
     with pytest.raises(ExactlyOnceError, match="line 1: not JSON: Unterminated string"):
         rows_of(file)

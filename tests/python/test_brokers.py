@@ -25,7 +25,8 @@ from dbt_exactly_once.commands import place
 from dbt_exactly_once.landing.amqp import Amqp
 from dbt_exactly_once.landing.brokers import land_from_broker, row_of, write_rows
 from dbt_exactly_once.landing.files import read_batches
-from dbt_exactly_once.landing.land import Landing, land
+from dbt_exactly_once.landing.land import land
+from dbt_exactly_once.landing.outcome import Landing
 from dbt_exactly_once.landing.rabbitmq import RabbitMq
 
 Rows = Callable[[str], list[tuple[Any, ...]]]

@@ -26,7 +26,8 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.brokers import land_from_broker
 from dbt_exactly_once.landing.files import read_batches
 from dbt_exactly_once.landing.kafka import Kafka, read_properties, time_of
-from dbt_exactly_once.landing.land import Landing, land
+from dbt_exactly_once.landing.land import land
+from dbt_exactly_once.landing.outcome import Landing
 
 Rows = Callable[[str], list[tuple[Any, ...]]]
 THEN = datetime(2026, 5, 1, 12, 0, 0, 123000, tzinfo=timezone.utc)

@@ -21,8 +21,9 @@ from pyspark.sql import SparkSession
 from dbt_exactly_once.adapter.session import find_project
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.sources import Sources
-from dbt_exactly_once.loop.loop import Loop, Round, _pause
+from dbt_exactly_once.loop.loop import Loop
 from dbt_exactly_once.loop.project_files import files_of_project
+from dbt_exactly_once.loop.round import Round, pause_after
 
 NOW = datetime.now(timezone.utc)
 TRIGGER = {"detect_duplicates": True, "use_history": True, "processing_mode": "concurrent"}
@@ -356,10 +357,16 @@ def test_a_killed_loop_loses_nothing_and_doubles_nothing(runs: DbtRuns) -> None:
 
 
 def test_a_round_that_fails_is_repeated_after_ever_longer() -> None:
-    assert [_pause(10, failures) for failures in (0, 1, 2, 5, 10_000)] == [10, 20, 40, 300, 300]
-    assert [_pause(0, failures) for failures in (0, 1, 3)] == [0, 2, 8]
+    assert [pause_after(10, failures) for failures in (0, 1, 2, 5, 10_000)] == [
+        10,
+        20,
+        40,
+        300,
+        300,
+    ]
+    assert [pause_after(0, failures) for failures in (0, 1, 3)] == [0, 2, 8]
     # never more often than the others
-    assert _pause(3600, 4) == 3600
+    assert pause_after(3600, 4) == 3600
 
 
 # ---------- files

@@ -17,7 +17,8 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing import sqs as landing_sqs
 from dbt_exactly_once.landing.brokers import land_from_broker
 from dbt_exactly_once.landing.files import read_batches
-from dbt_exactly_once.landing.land import Landing, land
+from dbt_exactly_once.landing.land import land
+from dbt_exactly_once.landing.outcome import Landing
 from dbt_exactly_once.landing.sqs import Sqs, place_of
 
 Rows = Callable[[str], list[tuple[Any, ...]]]

@@ -1,0 +1,34 @@
+"""What a round of the loop says, and how long the loop waits after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# a round that fails is repeated after ever longer, up to so many seconds
+LONGEST_PAUSE = 300.0
+SHOWN_FAILURES = 3
+
+
+@dataclass
+class Round:
+    """What to say of a round."""
+
+    said: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    def line(self, next_step: str) -> str:
+        """All of it in one line; empty where there is nothing to say."""
+        parts = [*self.said]
+        if self.failed:
+            more = len(self.failed) - SHOWN_FAILURES
+            failed = self.failed[:SHOWN_FAILURES] + ([f"and {more} more"] if more > 0 else [])
+            parts += [f"failed: {'; '.join(failed)}", next_step]
+        return " ".join("; ".join(parts).split())
+
+
+def pause_after(every: float, failures: int) -> float:
+    """Seconds from the begin of a round to that of the next, after so many failures in a row."""
+    if not failures:
+        return every
+    # it is as long as it gets long before
+    return min(max(every, 1) * 2 ** min(failures, 20), max(every, LONGEST_PAUSE))
