@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dbt_exactly_once.landing.brokers import Broker
-    from dbt_exactly_once.landing.land import Landing
+    from dbt_exactly_once.landing.outcome import Landing
 
 # what landing can fill: the tables of the source that people write to
 LANDING_TABLES = ("deliveries", "trigger_executions", "resubmissions", "trigger_commands")

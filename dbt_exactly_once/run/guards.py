@@ -8,18 +8,25 @@ from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.state import State
 
 
-def guard_ledger(state: State, run: Run | None, ledger: str) -> None:
-    """Refuse a write to a ledger outside of a run that holds lock and branch."""
+def guard_lock(state: State, run: Run | None, model: str) -> Run:
+    """Refuse a write by a command that does not hold the lock of a whole run."""
     if run is None:
         raise ExactlyOnceError(
-            f"exactly_once: {ledger} is written by a whole run only: use `dbt build` or `dbt run`"
+            f"exactly_once: {model} is written by a whole run only, under its lock: use "
+            "`dbt build` or `dbt run`"
         )
     holder = state.lock.holder()
     if holder != run.run_id:
         raise ExactlyOnceError(
             f"exactly_once: run {run.run_id} has lost its lock to {holder or 'nobody'} before it "
-            f"wrote {ledger}: nothing is published; start it again"
+            f"wrote {model}; start it again: it repeats what was not published"
         )
+    return run
+
+
+def guard_ledger(state: State, run: Run | None, ledger: str) -> None:
+    """Refuse a write to a ledger outside of a run that holds lock and branch."""
+    run = guard_lock(state, run, ledger)
     branch = state.engine.setting(BRANCH_SETTING)
     if branch != run.branch:
         raise ExactlyOnceError(
@@ -27,13 +34,3 @@ def guard_ledger(state: State, run: Run | None, ledger: str) -> None:
             "another client shares this Spark session; give readers a server of their own"
         )
     run.written.add(ledger)
-
-
-def guard_lock(state: State, run: Run | None, model: str) -> Run:
-    """Refuse a write behind publication by a command that does not hold the lock."""
-    if run is None or state.lock.holder() != run.run_id:
-        raise ExactlyOnceError(
-            f"exactly_once: {model} is written by a whole run only, under its lock: use "
-            "`dbt build` or `dbt run`"
-        )
-    return run

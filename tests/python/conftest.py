@@ -66,6 +66,7 @@ LONG = (
     "test_preview.py",
     "test_report.py",
     "test_resolvers.py",
+    "test_rest_catalog.py",
     "test_resubmission.py",
     "test_retired_triggers.py",
     "test_seed_pages.py",
