@@ -68,3 +68,91 @@
     where problem is not null
     order by seed, place, problem
 {%- endmacro %}
+
+
+{% macro row_of_seed(parts) -%}
+    {#- How a message names a row. parts: pairs of words and a column, see seed_rules. -#}
+    concat(
+        {%- for words, column in parts -%}
+            '{{ words }}', coalesce({{ column }}, '(none)'){{ ', ' if not loop.last }}
+        {%- endfor -%}
+    )
+{%- endmacro %}
+
+
+{% macro filter_problems() %}
+    {#- A line for each filter and each key that Spark cannot use over the columns of a delivery. -#}
+    {%- set deliveries = source('landing', 'deliveries') | string -%}
+    {%- set problems = [] -%}
+    {%- set expressions -%}
+        select
+            concat(
+                'seed trigger_conditions, condition ', position, ' of trigger ', trigger_name,
+                ': the filter '
+            ) as place,
+            filter as expression,
+            true as is_filter
+        from {{ conditions_of_seed() }}
+        where filter is not null
+        union all
+        select
+            concat('seed triggers, trigger ', trigger_name, ': the key '),
+            key,
+            false
+        from (
+            select
+                trigger_name,
+                {{ seed_value('key', 'string', 'key') }} as key
+            from {{ ref('triggers') }}
+        )
+        where key is not null
+        order by place, expression
+    {%- endset -%}
+    {%- for row in run_query(expressions).rows -%}
+        {%- set problem = adapter.exactly_once.expression_problem(row[1], deliveries, row[2]) -%}
+        {%- if problem -%}
+            {%- do problems.append(row[0] ~ row[1] ~ ' cannot be used, correct it: ' ~ problem) -%}
+        {%- endif -%}
+    {%- endfor -%}
+    {{ return(problems) }}
+{% endmacro %}
+
+
+{% macro preview_violations() -%}
+    {#- A text for each wrong entry of the variable preview_triggers, as a wrong value in
+        seeds/triggers.csv has one. -#}
+    {%- set previewed = var('preview_triggers') -%}
+    {%- set problems = [] -%}
+    {%- if previewed -%}
+        {%- set known = run_query(
+            'select trim(trigger_name) from ' ~ ref('triggers') ~ ' order by 1'
+        ).columns[0].values() -%}
+        {%- set rows = [] -%}
+        {%- for trigger, settings in previewed.items() -%}
+            {%- if trigger not in known -%}
+                {%- do problems.append(
+                    'preview_triggers: no trigger is named ' ~ trigger ~ '; seeds/triggers.csv has '
+                    ~ known | join(', ')
+                ) -%}
+            {%- endif -%}
+            {%- for setting in settings if setting not in trigger_defaults() -%}
+                {%- do problems.append(
+                    'preview_triggers, trigger ' ~ trigger ~ ': ' ~ setting
+                    ~ ' is no setting; they are ' ~ trigger_defaults().keys() | join(', ')
+                ) -%}
+            {%- endfor -%}
+            {%- set values = [sql_text(trigger) ~ ' as trigger_name'] -%}
+            {%- for setting in trigger_defaults() -%}
+                {%- do values.append(
+                    'cast(' ~ sql_text(settings.get(setting)) ~ ' as string) as ' ~ setting
+                ) -%}
+            {%- endfor -%}
+            {%- do rows.append('select ' ~ values | join(', ')) -%}
+        {%- endfor -%}
+        {%- for row in run_query(seed_violations('(' ~ rows | join(' union all ') ~ ')')).rows
+            if row[0] == 'triggers' -%}
+            {%- do problems.append('preview_triggers, ' ~ row[1] ~ ': ' ~ row[2]) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {{ return(problems) }}
+{%- endmacro %}

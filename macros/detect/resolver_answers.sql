@@ -1,0 +1,45 @@
+{% macro answers_so_far() -%}
+    {#- What resolvers have answered in this run: resolver_answers asks in rounds and reads its own
+        answers through detection, so that no ref could name it here. Empty where nobody is asked. -#}
+    {%- set run = current_run() -%}
+    {%- if run and run.triggers_with_resolver -%}
+        {%- set answers = graph.nodes['model.exactly_once.resolver_answers'] -%}
+        (
+            select *
+            from {{ answers.schema }}.{{ answers.alias }}
+            where for_run_id = '{{ invocation_id }}'
+        )
+    {%- else -%}
+        (
+            select
+                cast(null as string) as trigger_name,
+                cast(null as string) as delivery_id,
+                cast(null as string) as resolver_result,
+                cast(null as string) as message
+            where false
+        )
+    {%- endif -%}
+{%- endmacro %}
+
+
+{% materialization answers, adapter='spark' %}
+    {#- Asks resolvers and keeps their answers: the SQL is run until it has nobody left to ask,
+        since an answer of NEW can change what those behind it in their chain need. Where no queued
+        delivery has a resolver, nothing is asked and nothing made. -#}
+    {%- set relation = this.incorporate(type='table') -%}
+    {%- set columns = [] -%}
+    {%- for column in model.columns.values() -%}
+        {%- do columns.append(column.name ~ ' ' ~ column.data_type) -%}
+    {%- endfor -%}
+    {%- set existing = load_cached_relation(this) -%}
+    {{ run_hooks(pre_hooks) }}
+    {%- do adapter.exactly_once.ask_resolvers(
+        relation | string,
+        columns | join(', '),
+        sql if current_run().triggers_with_resolver else none,
+        existing is none,
+    ) -%}
+    {%- call noop_statement('main', 'OK') -%}{%- endcall -%}
+    {{ run_hooks(post_hooks) }}
+    {{ return({'relations': [relation]}) }}
+{% endmaterialization %}

@@ -1,0 +1,98 @@
+{% macro decided_by_in_words(decided_by) -%}
+    case {{ decided_by }}
+        when 'COUNT' then 'the redelivery count of its transport'
+        when 'HISTORY' then 'the document history of its trigger'
+        when 'RESOLVER' then 'the resolver of its trigger'
+        when 'RESOLVER_ERROR' then 'the resolver of its trigger failed'
+        when 'HISTORY_ERROR' then 'the document history could not answer'
+        when 'ID' then 'it has no key that could be looked up'
+        when 'OPERATOR' then 'an operator who resubmitted it'
+        when 'MAX_RECOVERIES' then 'it was recovered too often'
+        when 'NONE' then 'nothing: it is not checked'
+    end
+{%- endmacro %}
+
+
+{% macro duration_in_words(milliseconds) -%}
+    {#- A span of time as a person says it: 250 ms, 90 s, 45 minutes, 2 hours, 3.5 days. -#}
+    case
+        {%- for limit, divisor, unit in [
+            (1000, 1, 'ms'), (120000, 1000, 's'), (7200000, 60000, 'minutes'),
+            (172800000, 3600000, 'hours'), (none, 86400000, 'days'),
+        ] %}
+        {{ 'when ' ~ milliseconds ~ ' < ' ~ limit if limit else 'when true' }}
+            then concat(
+                regexp_replace(
+                    cast(cast({{ milliseconds }} / {{ divisor }} as decimal(20, 1)) as string),
+                    '[.]0$',
+                    ''
+                ),
+                ' {{ unit }}'
+            )
+        {%- endfor %}
+    end
+{%- endmacro %}
+
+
+{% macro rule_in_words(decision) -%}
+    {#- What a rule found, as seeds/decision_rules.csv says it, and what the resolver answered.
+        `decision`: a relation with rule_id, key_state, resolver_result and message. -#}
+    {%- set d = decision -%}
+    concat_ws(
+        ': ',
+        case {{ d }}.rule_id
+            {% for rule in decision_rules() -%}
+                when '{{ rule.rule_id }}' then {{ text_with(
+                    rule.finding,
+                    '{key_problem}',
+                    "if(" ~ d ~ ".key_state = 'MISSING', 'it has no key', "
+                    ~ "'its key is longer than 96 characters')",
+                ) }}
+            {% endfor -%}
+            when 'OPERATOR' then 'an operator resubmitted it'
+            when 'MAX_RECOVERIES' then 'its service was interrupted after each of its recoveries'
+        end,
+        case {{ d }}.resolver_result
+            when 'TRANSIENT_ERROR' then 'it failed for the time being'
+            when 'ERROR' then 'it failed'
+            when 'INVALID' then 'it gave no valid answer'
+            else concat('it said ', {{ d }}.resolver_result)
+        end,
+        {{ d }}.message
+    )
+{%- endmacro %}
+
+
+{% macro status_in_words(status) -%}
+    case {{ status }}
+        when 'NEW' then 'to be processed: the trigger has not processed it'
+        when 'DUPLICATE' then 'discarded: the trigger has processed this document before'
+        when 'IN_DOUBT'
+            then 'not processed: nobody can tell whether this document was processed before'
+        when 'NOT_CHECKED' then 'to be processed: duplicates of it are not looked for'
+    end
+{%- endmacro %}
+
+
+{% macro time_in_words(time, fraction='.SSS') -%}
+    {#- A time in UTC, whatever the zone of the session that asks.
+
+        fraction: the part below a second in Spark's pattern letters, here to the millisecond. -#}
+    concat(
+        cast(
+            timestamp_ntz '1970-01-01 00:00:00'
+            + make_dt_interval(0, 0, 0, unix_seconds({{ time }})) as string
+        ),
+        date_format({{ time }}, "{{ fraction }} 'UTC'")
+    )
+{%- endmacro %}
+
+
+{% macro text_with(text, name, expression) -%}
+    {#- A text literal in which a name in braces gives way to the text that an expression makes. -#}
+    {%- set parts = [] -%}
+    {%- for part in text.split(name) -%}
+        {%- do parts.append(sql_text(part)) -%}
+    {%- endfor -%}
+    {{ 'concat(' ~ parts | join(', ' ~ expression ~ ', ') ~ ')' if parts | length > 1 else parts[0] }}
+{%- endmacro %}
