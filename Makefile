@@ -3,11 +3,12 @@
 # make test-all  lints and runs every test: kills, servers, brokers, clusters too (an hour)
 # make torture  kills runs in every way and place, and counts what is lost or doubled (two hours)
 # make docs   writes the pages anew that are made from seeds
+# make site   builds the pages of docs/ as a site, into site/
 # make bench  measures it against what people write instead
 # make clean  takes everything away again that make has made here
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long test-all torture bench lint lint-python lint-sql docs clean java
+.PHONY: help setup demo test test-long test-all torture bench lint lint-python lint-sql docs site clean java
 SHELL := /bin/bash
 
 VENV := .venv
@@ -92,11 +93,14 @@ lint-sql: setup
 docs: setup
 	@$(BIN)/python -m dbt_exactly_once.lifecycle
 
+site: setup
+	@$(BIN)/mkdocs build --strict --quiet
+
 # BENCH="--live 2e7 --parts rivals" and the like, see benchmarks/bench.py
 bench: setup
 	@$(BIN)/python benchmarks/bench.py $(BENCH)
 
 clean:
 	rm -rf $(VENV) .lake profiles.yml target logs dbt_packages spark-warehouse metastore_db \
-	    derby.log .user.yml build *.egg-info .hypothesis .pytest_cache .ruff_cache
+	    derby.log .user.yml build site *.egg-info .hypothesis .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

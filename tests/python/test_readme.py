@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import yaml
@@ -43,6 +45,16 @@ def test_every_link_of_a_page_leads_to_a_file() -> None:
     ]
     assert len(pages) > 12
     assert not links
+
+
+def test_the_pages_make_a_site_that_leads_to_each_of_them(tmp_path: Path) -> None:
+    """22.12: Its navigation names every page, and no link in them is broken."""
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    found = subprocess.run(build, cwd=PROJECT_FOLDER, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    overview = (tmp_path / "index.html").read_text(encoding="utf-8")
+    for page in (PROJECT_FOLDER / "docs").glob("*.md"):
+        assert page.stem == "index" or f'href="{page.stem}/"' in overview
 
 
 def test_each_python_that_is_supported_is_tested_on_each_push() -> None:
