@@ -26,11 +26,12 @@ from typing import Any
 
 import matplotlib as mpl
 import yaml
-from lake import NOW, PROJECT, Lake, write_project
 from loop import delivery_to_status, summary
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 from rivals import SQL_RIVALS, duckdb_anti_join, timed, watermark
+
+from lake import NOW, PROJECT, Lake, write_project
 
 mpl.use("Agg")
 # the same picture of the same figures
@@ -40,7 +41,7 @@ DETECT = ("history_matches", "resolver_answers", "decisions")
 RECORD = (
     "document_history",
     "document_status",
-    "opened_documents",
+    "opened_this_run",
     "open_documents",
     "waiting_deliveries",
     "trigger_states",
@@ -215,7 +216,7 @@ def live_files(lake: Lake) -> tuple[int, int]:
 
 def commits(options: argparse.Namespace) -> dict[str, Any]:
     """A run of a hundred deliveries after more and more commits to every ledger."""
-    ledgers = [name for name in RECORD if name != "opened_documents"]
+    ledgers = [name for name in RECORD if name != "opened_this_run"]
 
     def more(lake: Lake, number: int) -> None:
         lake.add_commits(number, ["rejected_deliveries", *ledgers])

@@ -50,7 +50,7 @@ executed_before as (
         {{ columns }},
         true as begins,
         ended_by is not null as ends
-    from {{ ref('opened_documents') }}
+    from {{ ref('opened_this_run') }}
     where adds_to_history and begun
 
 ),

@@ -15,7 +15,7 @@ strays as (
         on
             executions.delivery_id = open_before.delivery_id
             and executions.trigger_name = open_before.trigger_name
-    left anti join {{ ref('opened_documents') }} as opened
+    left anti join {{ ref('opened_this_run') }} as opened
         on
             executions.delivery_id = opened.delivery_id
             and executions.trigger_name = opened.trigger_name

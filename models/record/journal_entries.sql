@@ -64,7 +64,7 @@ ended as (
             ~ 'landed_delivery_id, recoveries, attempts, last_message' -%}
         select {{ ended_columns }} from {{ ref('documents_in_execution') }}
         union all
-        select {{ ended_columns }} from {{ ref('opened_documents') }}
+        select {{ ended_columns }} from {{ ref('opened_this_run') }}
     )
     where ended_by is not null
 

@@ -19,7 +19,7 @@ still_open as (
 
 opened as (
 
-    select * from {{ ref('opened_documents') }}
+    select * from {{ ref('opened_this_run') }}
     where ended_by is null
 
 ),

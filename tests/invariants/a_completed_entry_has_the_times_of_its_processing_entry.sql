@@ -51,7 +51,7 @@ expected as (
         started_at,
         completed_expires_at as expires_at,
         true as begins
-    from {{ ref('opened_documents') }}
+    from {{ ref('opened_this_run') }}
     where for_run_id = {{ run }} and ended_by is not null
 
 ),

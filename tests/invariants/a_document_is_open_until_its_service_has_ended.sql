@@ -12,7 +12,7 @@ unfinished as (
     select
         delivery_id,
         trigger_name
-    from {{ ref('opened_documents') }}
+    from {{ ref('opened_this_run') }}
     where for_run_id = {{ run }} and ended_by is null
 
 ),

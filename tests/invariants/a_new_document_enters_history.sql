@@ -37,7 +37,7 @@ final as (
             )
         ) as wrong_entries
     from new_documents
-    left join {{ ref('opened_documents') }} as opened
+    left join {{ ref('opened_this_run') }} as opened
         on
             new_documents.delivery_id = opened.delivery_id
             and new_documents.trigger_name = opened.trigger_name

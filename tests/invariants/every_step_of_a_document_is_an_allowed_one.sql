@@ -129,7 +129,7 @@ steps as (
             trigger_name,
             delivery_id,
             last_event
-        from {{ ref('opened_documents') }}
+        from {{ ref('opened_this_run') }}
         where run_id = {{ run }}
     )
     where last_event in ('STARTED', 'TRANSIENT_ERROR')
