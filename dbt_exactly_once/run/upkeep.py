@@ -189,8 +189,8 @@ class Upkeep:
     def add_history(self, entries: str, piece: str) -> int:
         """Publish a piece of an import; returns how many documents it has added.
 
-        entries: the query that gives its rows, imported_entries of macros/operations; piece: the
-        condition that chooses it.
+        entries: the query that gives its rows, see macros/operations/imported_entries.sql; piece:
+        the condition that chooses it.
         """
         history = self._tables.ledgers[HISTORY]
         columns = ", ".join(name for name, _, _ in history.columns)

@@ -64,28 +64,3 @@
     inner join {{ settings }} as settings on executions.trigger_name = settings.trigger_name
     group by executions.delivery_id, executions.trigger_name
 {%- endmacro %}
-
-
-{% macro ended_by_service(told, on_retry_failure) -%}
-    {#- How a document has ended by what its service has told (see told_by_services); null where it
-        has not. A success rules, whatever else was told. -#}
-    case
-        when {{ told }}.has_succeeded then 'SUCCESS'
-        when {{ told }}.has_failed then 'ERROR'
-        when {{ told }}.retry_failure is not null and {{ on_retry_failure }} = 'throw'
-            then 'RETRIES_EXHAUSTED'
-    end
-{%- endmacro %}
-
-
-{% macro suspended_by_service(told, on_retry_failure) -%}
-    {#- Whether what a service has told of a document (see told_by_services) suspends its trigger,
-        also where the document itself has been interrupted since. -#}
-    coalesce(
-        {{ told }}.retry_failure is not null
-        and not {{ told }}.has_succeeded
-        and not {{ told }}.has_failed
-        and {{ on_retry_failure }} = 'suspend',
-        false
-    )
-{%- endmacro %}

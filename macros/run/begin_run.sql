@@ -18,34 +18,3 @@
         {%- do adapter.exactly_once.check_lake(graph) -%}
     {%- endif -%}
 {% endmacro %}
-
-
-{% macro check_boilerplate() %}
-    {#- Stop a run in a project that does not let this package load its seeds and write its ledgers:
-        dbt would do both in its own way. -#}
-    {%- for name in ['incremental', 'seed']
-        if ('materialization_' ~ name ~ '_spark') not in context[project_name] -%}
-        {%- do exceptions.raise_compiler_error(
-            'exactly_once: this project has no macros/materialization_' ~ name
-            ~ '_spark.sql, which lets the package '
-            ~ ('load its seeds' if name == 'seed' else 'write its ledgers')
-            ~ ': run `exactly-once init`, which adds it'
-        ) -%}
-    {%- endfor -%}
-{% endmacro %}
-
-
-{% macro check_preview_vars() %}
-    {#- Stop a run whose variables ask for a preview and for publication at once. -#}
-    {%- for name in ['publish', 'preview_all_landed'] if var(name) is not boolean -%}
-        {%- do exceptions.raise_compiler_error(
-            'exactly_once: variable ' ~ name ~ ' is ' ~ var(name) ~ ': use true or false'
-        ) -%}
-    {%- endfor -%}
-    {%- for name in ['preview_triggers', 'preview_all_landed'] if var('publish') and var(name) -%}
-        {%- do exceptions.raise_compiler_error(
-            'exactly_once: ' ~ name ~ " is for a preview: add publish: false to --vars, or change "
-            ~ 'seeds/triggers.csv to mean it'
-        ) -%}
-    {%- endfor -%}
-{% endmacro %}

@@ -5,13 +5,3 @@
         '{{ (value | string).replace('\\', '\\\\').replace("'", "\\'") }}'
     {%- endif -%}
 {%- endmacro %}
-
-
-{% macro sql_map(pairs) -%}
-    {#- A literal of type map<string, string>. -#}
-    cast(map(
-        {%- for key, value in pairs.items() -%}
-            {{ sql_text(key) }}, {{ sql_text(value) }}{{ ', ' if not loop.last }}
-        {%- endfor -%}
-    ) as map<string, string>)
-{%- endmacro %}

@@ -5,13 +5,3 @@
     {%- set path = seed.root_path ~ '/' ~ seed.original_file_path if seed -%}
     {{ return(adapter.exactly_once.decision_rules(path) if execute else []) }}
 {%- endmacro %}
-
-
-{% macro rules_where(column, value) -%}
-    {#- The ids of the rules of seeds/decision_rules.csv that have a value in a column, for `in`. -#}
-    (
-        {%- for rule in decision_rules() if rule[column] == value -%}
-            '{{ rule.rule_id }}'{{ ', ' if not loop.last }}
-        {%- endfor -%}
-    )
-{%- endmacro %}

@@ -1,0 +1,4 @@
+{% macro command_trigger(command, trigger_name, reason=none, by=none) %}
+    {%- do check_trigger(trigger_name) -%}
+    {%- do land_command(command, trigger_name, reason, by) -%}
+{% endmacro %}

@@ -1,0 +1,130 @@
+{% macro history_from_statuses() -%}
+    {#- The entries of history that follow from the other ledgers and from what services have
+        reported: two for a document that has ended, one for a document whose service has begun, or
+        that is LOST or was interrupted, none before the begin. -#}
+    with
+
+    statuses as (
+
+        select * from {{ last_published('document_status') }}
+        -- only a document with entries has a time to live for them
+        where history_time_to_live_ms is not null or started_at is not null
+
+    ),
+
+    -- whether a document has ended is known: the last failure of what has failed is its end
+    settings as (
+
+        select distinct
+            trigger_name,
+            0 as max_retry_attempts,
+            'throw' as on_retry_failure,
+            cast(null as timestamp) as resumed_at
+        from statuses
+
+    ),
+
+    executions as (
+
+        select executions.*
+        from {{ source('landing', 'trigger_executions') }} as executions
+        left semi join statuses
+            on
+                executions.delivery_id = statuses.delivery_id
+                and executions.trigger_name = statuses.trigger_name
+
+    ),
+
+    told as (
+
+        {{ told_by_services('executions', 'settings') | indent(8) }}
+
+    ),
+
+    not_ended as (
+
+        select
+            delivery_id,
+            trigger_name,
+            true as is_open,
+            started_at,
+            expires_at
+        from {{ last_published('open_documents') }}
+        union all
+        select
+            delivery_id,
+            trigger_name,
+            false as is_open,
+            cast(null as timestamp) as started_at,
+            cast(null as timestamp) as expires_at
+        from {{ last_published('journal_entries') }}
+        where event in ('LOST', 'INTERRUPTED')
+
+    ),
+
+    timed as (
+
+        select
+            statuses.trigger_name,
+            statuses.document_key,
+            statuses.delivery_id,
+            statuses.run_id,
+            statuses.history_time_to_live_ms,
+            statuses.expires_at as decided_expires_at,
+            base64(unhex(sha1(statuses.trigger_name))) as trigger_id,
+            coalesce(not_ended.is_open, false) as is_open,
+            not_ended.delivery_id is null as has_ended,
+            case
+                when not_ended.is_open then not_ended.started_at
+                when statuses.started_at is not null then statuses.started_at
+                -- what its service reported may be forgotten: it has not begun before the decision
+                else {{ feed_time(
+                    'statuses.received_at',
+                    'statuses.landed_at',
+                    'coalesce(told.began_at, statuses.decided_at)',
+                ) }}
+            end as started_at,
+            {{ feed_time('statuses.received_at', 'statuses.landed_at', 'told.service_ended_at') }}
+                as service_ended_at
+        from statuses
+        left join told
+            on
+                statuses.delivery_id = told.delivery_id
+                and statuses.trigger_name = told.trigger_name
+        left join not_ended
+            on
+                statuses.delivery_id = not_ended.delivery_id
+                and statuses.trigger_name = not_ended.trigger_name
+
+    ),
+
+    with_expiry as (
+
+        select
+            *,
+            coalesce(
+                decided_expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}
+            ) as expires_at
+        from timed
+        where started_at is not null
+
+    )
+
+    select
+        trigger_id,
+        trigger_name,
+        document_key,
+        processing_status,
+        started_at,
+        if(
+            processing_status = 'completed', greatest(expires_at, service_ended_at), expires_at
+        ) as expires_at,
+        delivery_id,
+        run_id,
+        {{ key_hash('trigger_id', 'document_key') }} as key_hash,
+        {{ key_hash('trigger_id', 'document_key', 2) }} as key_check
+    from with_expiry
+        lateral view explode(
+            if(has_ended, array('processing', 'completed'), array('processing'))
+        ) as processing_status
+{%- endmacro %}

@@ -1,0 +1,53 @@
+{% macro imported_entries(documents) -%}
+    {#- The entries that a piece of an import adds: two for each document that history does not know
+        as completed for as long. {piece} stands for the condition of the piece, {history} for the
+        table as it is before it, {run_id} and {number} for its publication. -#}
+    with
+
+    documents as (
+
+        select
+            trigger_id,
+            trigger_name,
+            document_key,
+            key_hash,
+            key_check,
+            max(started_at) as started_at,
+            max(expires_at) as expires_at
+        from ({{ documents }})
+        where fate = 'LIVE' and {piece}
+        group by trigger_id, trigger_name, document_key, key_hash, key_check
+
+    ),
+
+    known as (
+
+        select
+            key_hash,
+            key_check,
+            expires_at
+        from {history}
+        where processing_status = 'completed'
+
+    ),
+
+    added as (
+
+        select documents.*
+        from documents
+        left anti join known
+            on
+                documents.key_hash = known.key_hash
+                and documents.key_check = known.key_check
+                and documents.expires_at <= known.expires_at
+
+    )
+
+    select
+        added.*,
+        processing_status,
+        concat('import-{number}/', document_key) as delivery_id,
+        '{run_id}' as run_id
+    from added
+        lateral view explode(array('processing', 'completed')) as processing_status
+{%- endmacro %}

@@ -1,0 +1,30 @@
+{% macro first_matching_condition() -%}
+    {#- The position of the first condition of the row's trigger that the delivery matches, null
+        where none does. Rendered from the seed, since a filter is SQL of the user's. -#}
+    {%- set by_trigger = {} -%}
+    {%- if current_run() -%}
+        {%- set rows = run_query(
+            "select trigger_name, position, document_type, filter from " ~ conditions_of_seed()
+            ~ " order by 1, 2"
+        ) -%}
+        {%- for row in rows -%}
+            {%- do by_trigger.setdefault(row[0], []).append(row) -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {%- if not by_trigger -%}
+        cast(null as int)
+    {%- else -%}
+        case trigger_name
+        {% for trigger_name, conditions in by_trigger.items() -%}
+            when {{ sql_text(trigger_name) }} then case
+            {% for condition in conditions -%}
+                when document_type = {{ sql_text(condition[2]) }}
+                {%- if condition[3] %} and (
+                    {{ adapter.exactly_once.filter_sql(condition[3]) }}
+                ){% endif %} then {{ condition[1] }}
+            {% endfor -%}
+            end
+        {% endfor -%}
+        end
+    {%- endif -%}
+{%- endmacro %}

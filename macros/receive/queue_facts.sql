@@ -1,0 +1,85 @@
+{% macro queue_facts() -%}
+    {#- What the SQL of trigger_queue and of what it is made of depends on, asked once a run, by
+        checked_deliveries, before they are rendered: whether any
+        trigger has a capacity, whether any takes deliveries that earlier runs have consumed, the
+        expressions that give triggers their keys (pairs of trigger_name and key),
+        whether an operator has ever held one, the days on which the deliveries that come back were
+        received (so that only those days of the landed table are read; none are known outside of a
+        run), whether any of them is a resubmission, the days of those that have landed since the
+        last run, and whether any of these was landed before. -#}
+    {%- set run = current_run() -%}
+    {%- if run and run.queue_facts -%}
+        {{ return(run.queue_facts) }}
+    {%- endif -%}
+    {%- set facts = {
+        'has_capacity': true,
+        'takes_earlier': true,
+        'key_expressions': [],
+        'has_holds': true,
+        'has_repeated': true,
+        'has_resubmissions': true,
+        'returning_days': none,
+        'landed_days': none,
+    } -%}
+    {%- if run -%}
+        {%- set of_triggers -%}
+            select
+                coalesce(bool_or(queue_capacity > 0), false) as has_capacity,
+                coalesce(bool_or(takes_earlier_landings), false) as takes_earlier,
+                to_json(sort_array(collect_list(
+                    if(key is null, null, struct(trigger_name, key))
+                ))) as key_expressions
+            from {{ ref('current_triggers') }}
+        {%- endset -%}
+        {%- set of_days -%}
+            select
+                cast(to_date(landed_received_at) as string) as day,
+                true as returns,
+                bool_or(resubmission_id is not null) as has_resubmissions
+            from {{ ref('returning_deliveries') }}
+            group by day
+            union all
+            select
+                cast(to_date(received_at) as string) as day,
+                false as returns,
+                false as has_resubmissions
+            from {{ ref('stg_deliveries') }}
+            where received_at is not null
+            group by day
+        {%- endset -%}
+        {%- set found = run_query(of_triggers).rows[0] -%}
+        {%- set days = run_query(of_days).rows -%}
+        {%- set landed_days = days | rejectattr('returns') | map(attribute='day') | list | sort -%}
+        {%- set repeated -%}
+            select 1
+            from (
+                select delivery_id
+                from {{ ref('stg_deliveries') }}
+                group by delivery_id
+                having count(*) > 1
+                union all
+                select earlier.delivery_id
+                from (
+                    select delivery_id from {{ landed_before('deliveries') }}
+                    union all
+                    select delivery_id from {{ taken_deliveries(landed_days) }}
+                ) as earlier
+                left semi join {{ ref('stg_deliveries') }} as landed
+                    on earlier.delivery_id = landed.delivery_id
+            )
+            limit 1
+        {%- endset -%}
+        {%- do facts.update({
+            'has_capacity': found.has_capacity,
+            'takes_earlier': found.takes_earlier,
+            'key_expressions': fromjson(found.key_expressions),
+            'has_holds': run.landed['delivery_holds'] is not none,
+            'returning_days': days | selectattr('returns') | map(attribute='day') | list | sort,
+            'has_resubmissions': days | selectattr('has_resubmissions') | list | length > 0,
+            'landed_days': landed_days,
+            'has_repeated': run_query(repeated).rows | length > 0,
+        }) -%}
+        {%- do run.queue_facts.update(facts) -%}
+    {%- endif -%}
+    {{ return(facts) }}
+{%- endmacro %}

@@ -1,0 +1,42 @@
+{% macro triggers_resumed_by_monitor() -%}
+    {#- The names of triggers that an error of a resolver or service has suspended and whose resource
+        monitor says that the resource is available again, which lifts that cause and no other. It
+        is asked for those only, once a run; an answer that is neither true nor false, or an error,
+        is shown and leaves the trigger suspended. -#}
+    {%- set resumed = [] -%}
+    {%- if current_run()
+        and adapter.exactly_once.hook_names('resource_monitor') -%}
+        {%- set suspended -%}
+            select
+                settings.resource_monitor,
+                states.trigger_name
+            from {{ last_published('trigger_states') }} as states
+            inner join {{ ref('trigger_settings') }} as settings
+                on states.trigger_name = settings.trigger_name
+            where
+                settings.resource_monitor is not null
+                and exists(
+                    states.suspensions, s -> s.cause in ('RESOLVER_ERROR', 'RETRY_FAILURE')
+                )
+            order by settings.resource_monitor, states.trigger_name
+        {%- endset -%}
+        {%- for monitor, rows in run_query(suspended).rows | groupby(0) -%}
+            {%- set asked -%}
+                select answer.is_available, answer.message
+                from (select ask_resource_monitor({{ sql_text(monitor) }}) as answer)
+            {%- endset -%}
+            {%- set answer = run_query(asked).rows[0] -%}
+            {%- if answer[0] -%}
+                {%- do resumed.extend(rows | map(attribute=1)) -%}
+            {%- else -%}
+                {%- do log(
+                    'exactly_once: ' ~ rows | map(attribute=1) | join(', ')
+                    ~ ' stays suspended: resource monitor ' ~ monitor ~ ' '
+                    ~ (answer[1] or 'says that it is not available'),
+                    info=true,
+                ) -%}
+            {%- endif -%}
+        {%- endfor -%}
+    {%- endif -%}
+    {{ return(resumed) }}
+{%- endmacro %}

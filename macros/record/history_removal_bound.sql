@@ -1,0 +1,58 @@
+{% macro history_removal_bound() -%}
+    {#- Up to which expiry this run has history removed, as a literal at a partition border (a
+        delete that covers whole partitions changes metadata only). It follows event time, so that
+        an old feed can be replayed, and keeps what an undecided delivery may need. -#}
+    {%- set skew = var('clock_skew_tolerance_ms') -%}
+    {%- set unit = 'day' if var('history_partition') == 'days' else 'hour' -%}
+    {%- set bound = none -%}
+    {%- if current_run() -%}
+        {%- if current_run().removal_bound is none -%}
+            {%- set query -%}
+                with
+
+                latest as (
+
+                    select
+                        {{ plus_ms(event_time_now(), -(skew + var('allowed_lateness_ms'))) }}
+                            as bound
+
+                ),
+
+                undecided as (
+
+                    select min(received_at) as oldest
+                    from (
+                        select received_at from {{ ref('decisions') }} where not is_decided
+                        union all
+                        select received_at from {{ ref('trigger_queue') }} where place = 'WAITING'
+                        union all
+                        select waiting.received_at
+                        from {{ last_published('waiting_deliveries') }} as waiting
+                        left semi join {{ ref('current_triggers') }} as untouched
+                            on
+                                waiting.trigger_name = untouched.trigger_name
+                                and not untouched.rewrites_waiting
+                    )
+
+                )
+
+                select
+                    cast(date_trunc(
+                        '{{ unit }}',
+                        least(
+                            latest.bound,
+                            greatest(
+                                coalesce({{ plus_ms('undecided.oldest', -skew) }}, latest.bound),
+                                latest.bound - interval {{ var('removal_hold_days') }} days
+                            )
+                        )
+                    ) as string)
+                from latest
+                cross join undecided
+            {%- endset -%}
+            {%- do current_run().bind_removal(run_query(query).rows[0][0]) -%}
+        {%- endif -%}
+        {%- set bound = current_run().removal_bound -%}
+    {%- endif -%}
+    {{ "timestamp '" ~ bound ~ "'" if bound else "timestamp '0001-01-01 00:00:00'" }}
+{%- endmacro %}

@@ -1,0 +1,31 @@
+{% macro checked_run() -%}
+    {#- The run whose rows a test looks at, as a text literal. Within a run that is the run itself.
+        Outside of one (`dbt test`) it is the last published run, or, where the test names scratch
+        tables (`checked_run(ref('decisions'))`), the run that has made those: a test that looked
+        for rows of its own invocation there would find none and pass. -#}
+    {%- if not execute or flags.WHICH not in ['build', 'run', 'test'] or current_run() -%}
+        {{ return(sql_text(invocation_id)) }}
+    {%- endif -%}
+    {%- set published = run_query(
+        'select max_by(run_id, run_number) from ' ~ last_published('published_runs')
+        ~ " where kind = 'run'"
+    ).rows[0][0] -%}
+    {%- if published is none -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: no run was published yet, there is nothing to test: use `dbt build`'
+        ) -%}
+    {%- endif -%}
+    {%- set made_by = [] -%}
+    {%- for relation in varargs -%}
+        {%- do made_by.append(run_query(
+            "select max_by(summary['run-id'], committed_at) from " ~ relation ~ ".snapshots"
+        ).rows[0][0]) -%}
+    {%- endfor -%}
+    {%- if made_by | unique | list | length > 1 or none in made_by -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: ' ~ varargs | join(', ') ~ ' are of different runs, since the last one '
+            ~ 'was cut off: they tell nothing together; start `dbt build` first'
+        ) -%}
+    {%- endif -%}
+    {{ return(sql_text(made_by[0] if made_by else published)) }}
+{%- endmacro %}

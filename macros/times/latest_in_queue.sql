@@ -1,0 +1,6 @@
+{% macro latest_in_queue() -%}
+    {#- A query of the greatest received_at among what this run takes, null where it takes nothing. -#}
+    select max(landed_received_at)
+    from {{ ref('trigger_queue') }}
+    where place != 'REJECTED'
+{%- endmacro %}

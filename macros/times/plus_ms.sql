@@ -1,0 +1,3 @@
+{% macro plus_ms(time, milliseconds) -%}
+    timestampadd(millisecond, {{ milliseconds }}, {{ time }})
+{%- endmacro %}
