@@ -1,6 +1,8 @@
 -- A completed entry starts with the processing one and expires with it, or when its service has
 -- ended where that is later.
-{%- set run = checked_run(ref('decisions'), ref('documents_in_execution')) %}
+{%- set run = checked_run(
+    ref('decisions'), ref('documents_in_execution'), ref('opened_this_run')
+) %}
 with
 
 entries as (

@@ -1,4 +1,6 @@
-{%- set run = checked_run(ref('decisions'), ref('documents_in_execution')) %}
+{%- set run = checked_run(
+    ref('decisions'), ref('documents_in_execution'), ref('opened_this_run')
+) %}
 with
 
 unfinished as (

@@ -1,6 +1,6 @@
 -- A NEW document that its trigger looks up and a condition takes has both entries where there is
 -- nothing to run, and none from its decision where a service has to begin first.
-{%- set run = checked_run(ref('decisions')) %}
+{%- set run = checked_run(ref('decisions'), ref('opened_this_run')) %}
 with
 
 new_documents as (

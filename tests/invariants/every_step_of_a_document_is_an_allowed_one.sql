@@ -1,7 +1,7 @@
 -- Each state that this run gives a document follows from the one before by a row of
 -- seeds/status_transitions.csv, in the order in which the run has observed them: where the document
 -- stood, what became of it in the queue, what its service has told, how it has ended.
-{%- set run = checked_run(ref('decisions')) %}
+{%- set run = checked_run(ref('decisions'), ref('opened_this_run')) %}
 with
 
 queue as (
