@@ -14,7 +14,7 @@
                 landed.{{ column }},
             {% endfor -%}
             coalesce(edited.document, landed.document) as document,
-            -- of one delivery_id the first landed rules
+            -- the first landed row of a delivery_id counts
             row_number() over (
                 partition by
                     {{ wanted }}.landed_delivery_id,

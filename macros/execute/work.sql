@@ -13,7 +13,7 @@
         (
             select * except (place, is_serial, started_at, last_event_at)
             from {{ model.schema }}.{{ model.alias }}__work_{{ invocation_id | replace('-', '_') }}
-            -- a list that fails is tried in parts
+            -- a list that fails is run again in halves
             where true /* part */
             order by place
         )

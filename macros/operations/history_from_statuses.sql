@@ -12,7 +12,7 @@
 
     ),
 
-    -- whether a document has ended is known: the last failure of what has failed is its end
+    -- not_ended says which documents have not ended; of the others a last failure is the end
     settings as (
 
         select distinct
@@ -77,7 +77,7 @@
             case
                 when not_ended.is_open then not_ended.started_at
                 when statuses.started_at is not null then statuses.started_at
-                -- what its service reported may be forgotten: it has not begun before the decision
+                -- old executions may be gone: the service began no earlier than the decision
                 else {{ feed_time(
                     'statuses.received_at',
                     'statuses.landed_at',

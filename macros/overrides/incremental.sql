@@ -20,8 +20,8 @@
     {{ run_hooks(pre_hooks) }}
 
     {%- call statement('main') -%}
-        -- not overwrite: in dynamic mode, which dbt-spark sets for models of insert_overwrite, one
-        -- without rows would replace nothing
+        -- delete and insert: in dynamic mode, which dbt-spark sets for insert_overwrite, an
+        -- overwrite without rows would replace nothing
         insert into {{ relation }} {{ 'replace where true' if replaces else 'by name' }}
         select {{ names | join(', ') }}
         from (

@@ -24,7 +24,7 @@
                     then greatest(executions.started_at, executions.recorded_at)
             end
         ) as last_started_at,
-        -- when the service began: only the first rows that are known of a document count
+        -- when the service began: by the first executions known of a document
         coalesce(
             min(executions.started_at), min(executions.ended_at), min(executions.recorded_at)
         ) as began_at,
@@ -42,7 +42,7 @@
         ) as service_ended_at,
         bool_or(executions.event = 'SUCCESS') as has_succeeded,
         bool_or(executions.event = 'ERROR') as has_failed,
-        -- the last attempt that its trigger allows has failed, whatever was begun since
+        -- the last attempt that the trigger allows has failed, even if another was begun since
         max(
             if(
                 executions.event = 'TRANSIENT_ERROR'

@@ -12,7 +12,7 @@
             select
                 trigger_name,
                 rule_id,
-                -- a rule that was decided by the key says what is wrong with it
+                -- a rule about the key says what is wrong with it
                 if(decided_by = 'ID', key_state, null) as key_state,
                 cast(null as string) as resolver_result,
                 cast(null as string) as message,
@@ -24,7 +24,7 @@
             limit 20
         ) as doubts
         union all
-        -- landing keeps these apart: they are not of what the run has taken
+        -- rejected by landing, so not part of what the run took
         select
             concat(
                 'rejected at landing: ', format_number(sum(landings), 0), ' rows for ', table_name,

@@ -1,7 +1,7 @@
 {{ config(materialized='ephemeral') }}
 with
 
--- most keys come once in a run and meet what history knows of them, no more
+-- most keys come once in a run: they need no chain, only their row of history_matches
 keys_that_come_again as (
 
     select
@@ -83,8 +83,8 @@ folded as (
 
 ),
 
--- a step for each delivery and for each point; what every step carries is small, not the arrays
--- that it comes from
+-- the fold has one step for each delivery and each point in time; a step carries small values
+-- and not the arrays
 with_steps as (
 
     select
@@ -133,7 +133,7 @@ steps as (
 
 ),
 
--- the state of a delivery follows from history and from the NEW ones before it in its chain
+-- a delivery's history_state comes from history and from the NEW deliveries before it in its chain
 with_points as (
 
     select

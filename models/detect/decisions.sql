@@ -1,7 +1,7 @@
 -- depends_on: {{ ref('resolver_answers') }}
 with
 
--- a delivery behind one whose resolver has not answered is decided another time
+-- a delivery behind one whose resolver has not answered waits for a later run
 examined as (
 
     select
@@ -68,7 +68,7 @@ final as (
             when examined.is_waiting_for_document then examined.waits_for_delivery_id
             else examined.waits_for_service_of
         end as blocked_by_delivery_id,
-        -- a document has entries where its trigger looks into history and a condition takes it
+        -- a document gets history entries if its trigger uses history and a condition matches
         examined.uses_history
         and examined.condition_name is not null
         and coalesce(examined.status = 'NEW', false) as adds_to_history,

@@ -22,7 +22,7 @@
             if(key_state = 'USABLE', document_key, null) as usable_key,
             service is not null and coalesce(status in ('NEW', 'NOT_CHECKED'), false)
                 as becomes_unfinished,
-            -- where nobody is asked in order, each delivery stands alone
+            -- if no resolver needs an order, each delivery is a chain of its own
             if(has_resolver and processing_mode = 'serial', null, delivery_id) as alone
         from {{ ref('ruled_deliveries') }}
 
@@ -40,7 +40,7 @@
 
     ),
 
-    -- a resubmission holds back its own key only
+    -- a resubmission that waits for its resolver blocks its own key only
     unfinished_of_triggers as (
 
         select

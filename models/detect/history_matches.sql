@@ -14,7 +14,7 @@ keys as (
         trigger_name,
         key_hash,
         key_check,
-        -- a copy that waited for a document finds it completed, however late its end is reported
+        -- a copy that waited for a document finds it completed, even if its end is reported late
         timestampadd(
             microsecond,
             1,
@@ -42,10 +42,10 @@ live_history as (
 
 ),
 
--- two hashes of trigger and key together name both, so neither text is read
+-- key_hash and key_check identify trigger and key, so the lookup reads no text column
 entries_of_history as (
 
-    -- few entries are left: what is shuffled, where keys are too many to be sent about, is small
+    -- only matching entries are left by now: with too many keys to broadcast, the shuffle is small
     select {{ '/*+ broadcast(keys) */' if (queued.number or 0) <= 1000000 }}
         keys.trigger_name,
         keys.key_hash,
@@ -77,8 +77,8 @@ documents_in_execution as (
 
 ),
 
--- an unfinished document stays known whatever became of its entries; one that comes back as a
--- recovery is no longer unfinished
+-- an unfinished document counts even if its entries have expired; one that comes back as a recovery
+-- is no longer unfinished
 entries_of_documents as (
 
     select
@@ -86,7 +86,7 @@ entries_of_documents as (
         key_hash,
         key_check,
         delivery_id,
-        -- none before its service has begun: then it only makes copies wait
+        -- null until its service has begun: until then the document only makes copies wait
         started_at,
         if(ended_by is null, {{ forever() }}, {{ live_until('expires_at') }}) as live_until,
         false as is_completed,
@@ -130,7 +130,7 @@ final as (
         max(if(is_completed, live_until, null)) as completed_until,
         max(if(not is_completed and started_at is not null, live_until, null)) as processing_until,
         max(if(makes_copies_wait, live_until, null)) as waits_until,
-        -- of several the one that has not begun
+        -- of several documents, one whose service has not begun
         max(
             if(
                 makes_copies_wait,

@@ -1,5 +1,5 @@
 {{ config(materialized='ephemeral') }}
--- what the run knows of its queue, history_matches has asked
+-- history_matches has asked for these facts of the queue already
 -- depends_on: {{ ref('history_matches') }}
 with
 

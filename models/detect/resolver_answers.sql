@@ -12,7 +12,7 @@ candidates as (
 
     select
         *,
-        -- what a NEW one adds to history, or its service does, changes what those behind it need
+        -- a NEW delivery, or its service, adds to history and so changes whom to ask behind it
         (uses_history and condition_name is not null)
         or (asks_in_order and service is not null) as ends_on_new,
         bool_or(is_asked_later) over (partition by trigger_name) as is_another_asked_later,
@@ -23,7 +23,7 @@ candidates as (
         needs_answer
         and resolver_result is null
         and waits_for_service_of is null
-        -- literals, so that detection leaves out all others
+        -- as literals, so that Spark prunes every other delivery before detection
         and {{ 'trigger_name in (' ~ triggers | join(', ') ~ ')' if triggers else 'true' }}
 
 ),
@@ -45,7 +45,7 @@ landed as (
 
 ),
 
--- by name, since its file may have been compacted; of one delivery_id the first landed rules
+-- joined by delivery_id, since compaction moves rows; the first landed row of an id counts
 with_document as (
 
     select

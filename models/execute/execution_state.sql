@@ -29,7 +29,7 @@ states as (
 
 ),
 
--- told since the last run; a document that has not begun knows of none before
+-- executions since the last run; earlier ones are in open_documents
 news as (
 
     select executions.*
@@ -49,7 +49,7 @@ news as (
             coalesce(executions.recorded_at, executions.ended_at, executions.started_at),
             executions.event != 'STARTED'
         ) > struct(open_documents.last_event_at, open_documents.last_event != 'STARTED')
-        -- by a clock that is behind, and not before the trigger was resumed
+        -- never before the trigger was resumed: the writer's clock may be behind
         or (
             open_documents.attempts > 0
             and executions.attempt > open_documents.attempts

@@ -30,7 +30,7 @@ with
 decided as (
 
     select
-        -- that of the landed row is given below
+        -- with_document adds the landed row's own
         * except (landed_at),
         {{ landed_delivery_id('delivery_id') }} as landed_delivery_id
     from {{ published }}

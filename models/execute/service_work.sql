@@ -65,7 +65,7 @@ final as (
         is_serial,
         row_number() over (partition by service order by trigger_name, queue_number) as place
     from ranked
-    -- no document of a serial trigger is left out before it
+    -- every earlier document of a serial trigger is in the list too
     where not is_serial or queue_number = queue_rank
 
 )

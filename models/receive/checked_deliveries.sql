@@ -1,7 +1,7 @@
 {{ config(materialized='ephemeral') }}
 {%- set facts = queue_facts() -%}
 {%- set landed_keys = keys_by_expression(facts.key_expressions) %}
--- what the run asks of its queue before it is made
+-- facts that decide which parts of the SQL this run needs
 -- depends_on: {{ ref('current_triggers') }}
 -- depends_on: {{ ref('returning_deliveries') }}
 with
@@ -55,7 +55,7 @@ checked as (
 
     ),
 
-    -- also where its landed row has been removed since
+    -- also if its landed row has been removed since
     taken_earlier as (
 
         select distinct

@@ -28,7 +28,7 @@ resumes as (
     select
         trigger_name,
         max(place) as place,
-        -- a command may come from a clock that is ahead
+        -- the sender's clock may be ahead of this run's
         least(max(issued_at), {{ run_clock() }}) as resumed_at
     from commands
     where command = 'RESUME'
@@ -36,7 +36,7 @@ resumes as (
 
 ),
 
--- a trigger that the seed no longer has, given up by its operator, once nothing of it is left
+-- triggers that are not in the seed and were retired, once nothing of theirs waits or is open
 retired as (
 
     select distinct commands.trigger_name
@@ -71,7 +71,7 @@ still_suspending as (
     left join resumes on published.trigger_name = resumes.trigger_name
     left join resumed_by_monitor on published.trigger_name = resumed_by_monitor.trigger_name
     where case published.suspension.cause
-        -- by the first run that may read history
+        -- lifted by the first run that may read history
         when 'HISTORY_ERROR' then {{ 'true' if var('history_unavailable') else 'false' }}
         when 'OPERATOR' then resumes.trigger_name is null
         else resumes.trigger_name is null and resumed_by_monitor.trigger_name is null
@@ -113,7 +113,7 @@ suspended_by_failure as (
 
 ),
 
--- of one cause the latest
+-- the latest suspension of each cause
 suspending as (
 
     select
@@ -150,7 +150,7 @@ known as (
         states.history_removed_until,
         coalesce(states.took_documents, false) as took_documents,
         states.known_since_run_id,
-        -- attempts count anew from here on
+        -- attempts are counted from here on
         greatest(
             settings.resumed_at,
             resumes.resumed_at,
@@ -177,7 +177,7 @@ final as (
     select
         *,
         enabled and is_in_seed and not is_suspended as takes_documents,
-        -- what waits is written anew while the trigger takes documents and once it stops
+        -- its waiting rows are rewritten while it takes documents, and in the run in which it stops
         took_documents or (enabled and is_in_seed and not is_suspended) as rewrites_waiting,
         is_first_seen
         and takes_from is not null

@@ -42,7 +42,7 @@ brought_up_to_date as (
             begun, attempts, last_event, last_event_at, last_started_at, last_message, started_at
         ),
         settings.processing_mode,
-        -- its entries start when its service began, and only where it has some
+        -- entries start when the service began; a document without a key_hash has none
         open_documents.started_at is null
         and open_documents.key_hash is not null
         and told.delivery_id is not null as begins_now,
@@ -89,7 +89,7 @@ brought_up_to_date as (
         on
             open_documents.delivery_id = told.delivery_id
             and open_documents.trigger_name = told.trigger_name
-            -- what was recorded before the trigger was resumed says nothing once more is known
+            -- executions from before the trigger was resumed are ignored once later ones are known
             and (
                 told.has_succeeded
                 or told.has_failed
@@ -104,12 +104,12 @@ final as (
     select
         * except (expires_at),
         coalesce(expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}) as expires_at,
-        -- the entry of a service that outlasts the time to live is live until its end
+        -- a service that runs longer than the time to live keeps its entry live until its end
         greatest(
             coalesce(expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}),
             if(key_hash is null, null, service_ended_at)
         ) as completed_expires_at,
-        -- the copies of a document wait for it while they could not be told anything better
+        -- copies wait until the service has begun, in a serial trigger until it has ended
         ended_by is null and (not begun or processing_mode = 'serial') as makes_copies_wait,
         coalesce(ended_by in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED'), false) as is_completed,
         '{{ invocation_id }}' as for_run_id

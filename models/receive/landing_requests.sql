@@ -2,7 +2,7 @@
 {%- set run = current_run() -%}
 with
 
--- what becomes of a rejected landing is known since the run began: it has landed again
+-- the run has landed these rows again, or refused to, when it began
 landings as (
 
     {% for became in (run.landed_again if run else []) -%}

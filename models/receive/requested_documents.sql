@@ -2,8 +2,8 @@
 {%- set run = current_run() -%}
 with
 
--- what came of a landed delivery in a trigger: itself, its recoveries, its resubmissions; each is
--- decided by a later run than the one before it
+-- all decisions of a landed delivery in a trigger: the delivery, its recoveries, its resubmissions.
+-- Each was decided by a later run than the one before
 members as (
 
     select
@@ -31,7 +31,7 @@ ended as (
     inner join {{ last_published('published_runs') }} as runs on journal.run_id = runs.run_id
     where journal.event in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED', 'INTERRUPTED', 'LOST')
     union all
-    -- a later run than any that is published
+    -- this run, which is later than any published one
     select
         delivery_id,
         trigger_name,
@@ -59,7 +59,7 @@ with_outcome as (
 
 ),
 
--- a doubt is settled where a document of its key has succeeded since
+-- a doubt is settled if a document of its key has succeeded since
 settled as (
 
     select

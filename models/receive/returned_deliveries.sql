@@ -19,7 +19,7 @@ landed as (
 
 ),
 
--- a resubmission that brings its document can do without the landed row
+-- a resubmission with its own document needs no landed row
 decided_before as (
 
     select
@@ -36,7 +36,7 @@ decided_before as (
 
 ),
 
--- each once with its landed row, and once without, which counts where the row is gone
+-- each delivery comes with its landed row and without it; the second counts if the row is gone
 with_landed_row as (
 
     select

@@ -62,7 +62,7 @@ resubmissions as (
         landed_delivery_id,
         landed_received_at,
         received_at,
-        -- it lands when it is requested
+        -- its landing time is the time of the request
         received_at as landed_at,
         redelivery_count,
         'RESUBMISSION' as origin,

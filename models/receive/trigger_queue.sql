@@ -30,7 +30,7 @@ in_queue as (
 
 ),
 
--- what an operator has set aside
+-- deliveries that an operator holds
 held as (
 
     {% if facts.has_holds -%}
@@ -87,7 +87,7 @@ with_settings as (
             or current_triggers.acknowledgement_mode in ('CLIENT_ACKNOWLEDGE', 'TRANSACTED')
         ) as is_eligible,
         {{ redelivery('matched.redelivery_count', 'transports') }} as redelivery,
-        -- where the trigger has an expression, what that gives and nothing else
+        -- if the trigger has a key expression, its value alone
         if(
             current_triggers.key is null,
             {{ document_key('matched', api) | indent(12) }},
@@ -154,7 +154,7 @@ final as (
             takes_documents, is_enabled, is_held, is_gone, queue_number, left_out, landed_at,
             landed_keys
         ),
-        -- a row that does not tell when it landed has landed now
+        -- a row without landed_at counts as landed now
         if(left_out is null, coalesce(landed_at, {{ run_clock() }}), landed_at) as landed_at,
         case
             when left_out is not null then left_out

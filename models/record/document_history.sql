@@ -11,7 +11,7 @@
 ] | join(', ') -%}
 with
 
--- where there is nothing to run, being decided completes the document
+-- a document without a service is completed by the decision
 decided as (
 
     select
@@ -30,8 +30,8 @@ decided as (
 
 ),
 
--- a service adds `processing` in the run that hears of its begin, `completed` in the run that
--- hears of its end
+-- a service adds `processing` in the run that reads its begin, `completed` in the run that reads
+-- its end
 in_execution as (
 
     select

@@ -164,7 +164,7 @@ retired as (
 
 ),
 
--- of history that this run's publication removes
+-- history entries that this run removes
 removals as (
 
     select

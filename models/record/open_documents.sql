@@ -5,7 +5,7 @@ still_open as (
 
     select
         documents.* except (attempts, run_id),
-        -- attempts count anew after the trigger was resumed
+        -- attempts are counted from the resumption of the trigger
         if(
             current_triggers.resumed_at >= documents.last_event_at, 0, documents.attempts
         ) as attempts,

@@ -26,7 +26,7 @@ taken as (
         count_if(place = 'WAITING') as not_examined,
         count_if(place in ('UNROUTED', 'NOT_TAKEN')) as unrouted,
         count_if(place = 'REJECTED') as rejected,
-        -- of what returns not as the queue has it, so that what it leaves out is noticed
+        -- returning deliveries are counted before the queue, so that a lost one is noticed
         count_if(origin = 'LANDED' and not had_waited)
         + (select count(*) from {{ ref('returning_deliveries') }}) as taken,
         {{ greatest_received_at() }} as greatest_received_at,

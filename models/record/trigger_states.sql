@@ -47,8 +47,8 @@ removal as (
     select
         trigger_name,
         max(expires_at) as removed_until
-    -- with what this run has added: a late delivery's entries may have expired already; what
-    -- expires at the border itself is removed with the partition behind it, and counts from now on
+    -- including this run's entries: those of a late delivery may have expired already. An entry that
+    -- expires at the bound itself leaves with the next partition, and counts as removed from now on
     from {{ ref('document_history') }}
     where expires_at <= {{ history_removal_bound() }}
     group by trigger_name

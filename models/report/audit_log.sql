@@ -61,7 +61,7 @@ in_doubt_of_messages as (
         resubmitted.resubmitted_at,
         with_document.run_id
     from with_document
-    -- a transport that has left the seed hides nothing
+    -- a transport that was removed from the seed hides no row
     left join transports on with_document.transport = transports.transport
     left join resubmitted
         on
@@ -99,7 +99,7 @@ failed as (
         rejected.run_id
     from {{ ref('rejected_deliveries') }} as rejected
     left join resubmitted_landings on rejected.rejection_id = resubmitted_landings.rejection_id
-    -- one that was repeated has landed
+    -- a REPEATED row has landed before
     where rejected.table_name = 'deliveries' and rejected.reason != 'REPEATED'
 
 ),

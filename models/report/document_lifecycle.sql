@@ -9,8 +9,7 @@ states as (
 
 ),
 
--- clocks differ, runs are numbered: first the run that has observed a state, then the turn that the
--- state has within a run
+-- sorted by the run that observed a state and its turn within that run, since clocks differ
 numbered as (
 
     {% set in_order -%}

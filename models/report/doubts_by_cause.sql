@@ -21,7 +21,7 @@ counted as (
         rule_id,
         decided_by,
         age,
-        -- a rule about keys says which of the two is wrong
+        -- a rule about keys covers a missing and a too long key: say which
         if(decided_by = 'ID' and document_key is null, 'MISSING', 'TOO_LONG') as key_state,
         cast(null as string) as resolver_result,
         cast(null as string) as message,

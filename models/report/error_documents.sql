@@ -93,8 +93,8 @@ final as (
         on
             with_document.delivery_id = sent.delivery_id
             and with_document.trigger_name = sent.trigger_name
-    -- messaging triggers alone tell a publisher of errors, and not through UM; a transport that has
-    -- left the seed hides nothing
+    -- only messaging triggers send error documents, and not through UM; a transport that was
+    -- removed from the seed hides no row
     where
         coalesce(transports.api, 'MSG') = 'MSG'
         and with_document.transport not in ('UM', 'UM_SERIAL')

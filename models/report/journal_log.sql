@@ -43,7 +43,7 @@ recorded as (
         message,
         run_id
     from {{ ref('journal_entries') }}
-    -- what went well is in acknowledgements
+    -- successes are in acknowledgements
     where event != 'SUCCESS'
 
 ),

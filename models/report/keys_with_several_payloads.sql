@@ -6,7 +6,7 @@ statuses as (
     where
         key_state = 'USABLE'
         and document_hash is not null
-        -- an operator may have edited the document
+        -- a resubmission may carry an edited document
         and resubmission_id is null
 
 ),

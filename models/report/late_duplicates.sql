@@ -15,7 +15,7 @@ settings as (
 
 ),
 
--- what history still holds knows its own times; of the rest the settings of today tell
+-- entries still in history have their own times; for the rest today's settings are used
 entries as (
 
     select

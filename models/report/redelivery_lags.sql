@@ -26,7 +26,7 @@ received as (
 
 ),
 
--- a copy is known while its entry expires after it: the least window that would have caught it
+-- the shortest time to live with which the entry would still have been live for the copy
 copies as (
 
     select

@@ -4,7 +4,7 @@ with
 rejected as (
 
     select * from {{ ref('rejected_deliveries') }}
-    -- one that was repeated has landed
+    -- a REPEATED row has landed before
     where reason != 'REPEATED'
 
 ),

@@ -25,7 +25,7 @@ rejections as (
         run_id,
         count(*) as rejected_at_landing
     from {{ ref('rejected_deliveries') }}
-    -- what a run itself rejects has no message, and counts among what it has taken
+    -- rows that the run rejects have no message, and are part of `taken`
     where message is not null and reason != 'REPEATED'
     group by run_id
 

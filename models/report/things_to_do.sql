@@ -70,7 +70,7 @@ stopped as (
             replace(trigger_name, '\'', '\\\''), '\''
         ) as rows_behind
     from {{ ref('stopped_triggers') }}
-    -- a trigger that is disabled and misses nothing is as its owner wants it
+    -- a disabled trigger with nothing waiting needs no attention
     where waiting > 0 or cause != 'DISABLED'
 
 ),

@@ -35,5 +35,5 @@ explained as (
 select landed.delivery_id
 from landed
 left anti join explained on landed.delivery_id = explained.delivery_id
--- a row without an id is rejected by its place in its file
+-- a rejection of a row without an id names its file and position
 where landed.delivery_id is not null

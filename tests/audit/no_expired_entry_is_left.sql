@@ -1,4 +1,4 @@
--- each run removes what has expired up to its own bound, last of all that it writes
+-- every run removes expired entries up to its bound, as its last write
 select
     trigger_name,
     delivery_id,

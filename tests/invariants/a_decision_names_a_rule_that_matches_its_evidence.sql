@@ -25,7 +25,7 @@ evidence as (
         {% for input, value in evidence.items() -%}
             cast({{ value }} as string) as {{ input }},
         {% endfor -%}
-        -- waiting does not bring removed entries back
+        -- entries that were removed while the delivery waited stay removed
         cast(
             trigger_queue.suspends_on_error
             and (decisions.history_state != 'UNAVAILABLE' or {{ var('history_unavailable') }})
@@ -45,7 +45,7 @@ judged as (
     select
         evidence.*,
         case
-            -- what waits for a document or behind a delivery has no rule and no status
+            -- a delivery that waits for a document or behind another has no rule and no status
             when evidence.rule_id is null then evidence.status is null and not evidence.is_decided
             when evidence.rule_id = 'OPERATOR'
                 then evidence.origin = 'RESUBMISSION' and evidence.status = 'NEW'

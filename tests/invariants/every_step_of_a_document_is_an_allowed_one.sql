@@ -43,7 +43,7 @@ resubmitted as (
 
     select
         requests.*,
-        -- what this run has rejected or has heard to fail may be taken again in it
+        -- a request may name what this same run has rejected, or whose failure it has read
         rejected.rejection_id is not null
         or in_execution.delivery_id is not null as stands_below
     from {{ ref('resubmission_requests') }} as requests
@@ -111,7 +111,7 @@ steps as (
     from statuses
     where status in ('NEW', 'NOT_CHECKED')
     union all
-    -- an end comes from the journal
+    -- ends come from the journal, below
     select
         trigger_name,
         delivery_id,
@@ -201,5 +201,5 @@ left anti join {{ ref('status_transitions') }} as status_transitions
     on
         coalesce(in_order.from_state, '') = coalesce(status_transitions.from_state, '')
         and in_order.state = status_transitions.to_state
--- where it stood is no step of this run
+-- turn 0 is where a document stood before this run
 where in_order.turn > 0 or in_order.from_state is not null

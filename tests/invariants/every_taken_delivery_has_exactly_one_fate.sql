@@ -33,7 +33,7 @@ fates as (
         waiting_deliveries.trigger_name,
         'WAITING' as fate
     from {{ ref('waiting_deliveries') }} as waiting_deliveries
-    -- what already waited for a trigger that takes nothing was not taken by this run
+    -- deliveries of a trigger that takes nothing were waiting before and are not part of this run
     left semi join taken
         on
             waiting_deliveries.delivery_id = taken.taken_id
@@ -51,7 +51,7 @@ fates as (
         cast(null as string) as trigger_name,
         'REJECTED' as fate
     from {{ ref('rejected_deliveries') }} as rejected_deliveries
-    -- landing itself rejects too
+    -- landing rejects rows as well
     left semi join taken on rejected_deliveries.rejection_id = taken.taken_id
     where rejected_deliveries.run_id = {{ run }}
 

@@ -24,7 +24,7 @@ undecided as (
         waiting.landed_received_at,
         waiting.waiting_since,
         waiting_documents.reason_in_words,
-        -- of the delivery at which a trigger was suspended by a rule
+        -- the delivery by which a rule suspended the trigger
         if(
             waiting.examined,
             try_element_at(
@@ -51,7 +51,7 @@ waiting_with_key as (
     select
         undecided.*,
         landed.first_landed.document_type,
-        -- what an expression gives is known when the delivery is decided
+        -- a key by expression is known only once the delivery is decided
         settings.key is not null as has_key_expression,
         if(
             settings.key is null,
@@ -84,7 +84,7 @@ waiting as (
 
 ),
 
--- a suspended delivery has no row of its own: which rule stopped it follows from what stopped it
+-- a suspended delivery has no status row: its rule follows from what suspended the trigger
 stopped as (
 
     select

@@ -1,4 +1,4 @@
--- of one delivery_id the row that landed first rules
+-- the first landed row of a delivery_id counts
 with
 
 final as (
@@ -20,7 +20,7 @@ final as (
                 'counts_deliveries', transports.counts_deliveries,
                 'first_delivery_count', transports.first_delivery_count
             ),
-            -- a transport may have left the seed since
+            -- the transport may have been removed from the seed since
             struct(
                 transports.transport is null,
                 deliveries.landed_at,

@@ -1,4 +1,4 @@
--- what waits tells the clock of the run that has left it, not its id
+-- waiting_deliveries has the clock of the run that wrote the row, not its run_id
 select
     started_at,
     min(run_number) as run_number

@@ -34,7 +34,7 @@ executions as (
         executions.attempt,
         executions.message,
         coalesce(executions.recorded_at, executions.ended_at, executions.started_at) as told_at,
-        -- the run that has decided; the next one that knows of it is the one that hears of its end
+        -- the run that decided it; the next run with an event of this document ended it
         to_be_executed.run_number,
         max(
             if(
@@ -65,7 +65,7 @@ ended as (
 
 ),
 
--- what ends a document may have been told after the clock of the run that heard of it
+-- an end may carry a time that is later than the clock of the run that read it
 heard_until as (
 
     select
@@ -104,7 +104,7 @@ attempted as (
             and executions.delivery_id = heard_until.delivery_id
     where
         executions.event in ('STARTED', 'TRANSIENT_ERROR')
-        -- what was told after the end changes nothing, nor does a failure of a document given up
+        -- executions after the end change nothing, nor does a failure of an abandoned document
         and not coalesce(executions.told_at > heard_until.at, false)
         and not coalesce(
             heard_until.state in ('INTERRUPTED', 'LOST')
@@ -128,7 +128,7 @@ came_again as (
     where state = 'INTERRUPTED'
     union all
     select
-        -- a landing is of no trigger yet
+        -- a rejected landing belongs to no trigger yet
         if(rejected.rejection_id is null, journal.trigger_name, null) as trigger_name,
         journal.delivery_id,
         'RESUBMITTED' as state,
