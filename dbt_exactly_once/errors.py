@@ -61,7 +61,7 @@ def told_in_a_line() -> Iterator[None]:
         elif re.search(ENDING, line) or (not is_javas and re.search(GONE, text)):
             line = (
                 "Spark is gone: its process was killed or had no memory left, or its server cannot "
-                f"be reached (in want of memory {MORE_MEMORY}; {AGAIN})"
+                f"be reached (out of memory: {MORE_MEMORY}; {AGAIN})"
             )
         elif is_javas:
             remedy = MORE_MEMORY if "OutOfMemoryError" in line else "mend it"

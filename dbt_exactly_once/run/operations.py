@@ -121,7 +121,7 @@ def move(
     state: State, run_id: str, run_timeout: float, move_tables: Callable[[], list[str]]
 ) -> list[str]:
     """Move the tables as the last run published them; returns their names."""
-    # one that was cut off goes on
+    # an interrupted move is continued
     has_begun = RECORD + MOVED in state.tables.existing(state.tables.schema)
     locked = _locked if has_begun else _upkeep
     with locked(state, run_id, run_timeout):

@@ -215,4 +215,4 @@ def mains_of(refs: Mapping[str, Mapping[str, str]]) -> dict[str, str | None]:
 
 def or_rebuild(*lost: str) -> str:
     """One more remedy, where history alone is lost."""
-    return ", make it anew with `dbt run-operation rebuild_history`" if lost == (HISTORY,) else ""
+    return ", rebuild it with `dbt run-operation rebuild_history`" if lost == (HISTORY,) else ""

@@ -1,6 +1,6 @@
 """What changes the ledgers outside of a run: always under the lock, and published as a run is.
 
-Rows are removed or made anew on a branch, with a row of their own in published_runs.
+Rows are removed, added or rebuilt on a branch, with a row of their own in published_runs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 {% macro history_state(completed_until, processing_until, received_at, is_unavailable, removed_until) -%}
     {#- What history says of a key at a time, from the greatest end of life of its entries of each
-        kind. is_unavailable is the operator's word; what has been removed cannot be told either. -#}
+        kind. is_unavailable is the operator's setting; removed history cannot answer either. -#}
     case
         when {{ is_unavailable }} then 'UNAVAILABLE'
         when coalesce({{ received_at }} < {{ removed_until }}, false) then 'UNAVAILABLE'

@@ -1,5 +1,5 @@
 {% materialization view, adapter='spark' -%}
-    {#- A view is made anew only where its SQL has changed, and its contract is checked only where
+    {#- A view is recreated only if its SQL has changed, and its contract is checked only where
         the project's code has: most views of a run are what the last run has made. What a view was
         made of is kept with it. -#}
     {%- set relation = this.incorporate(type='view') -%}

@@ -1,4 +1,4 @@
-{#- The view is made anew in every run; a seed that is wrong or half loaded stops the run here,
+{#- The view is recreated in every run; a seed that is wrong or half loaded stops the run here,
     before anything is decided. -#}
 {{ config(pre_hook="{{ check_seeds() }}") }}
 -- depends_on: {{ ref('trigger_conditions') }}

@@ -1,5 +1,5 @@
-{#- What is told of a document before it is decided counts from then on: what has landed since the
-    last run, and where the journal remembers more, all that has landed. -#}
+{#- Executions that land before the decision are applied with it: those since the last run, and if
+    the journal has earlier ones (EARLY), all that have landed. -#}
 {%- set remembered = run_query(
     "select 1 from " ~ last_published('journal_entries') ~ " as told left semi join "
     ~ ref('decisions') ~ " as decided on told.delivery_id = decided.delivery_id "

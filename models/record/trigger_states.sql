@@ -47,7 +47,7 @@ removal as (
     select
         trigger_name,
         max(expires_at) as removed_until
-    -- including this run's entries: those of a late delivery may have expired already. An entry that
+    -- including this run's entries: those of a late delivery may have expired already. One that
     -- expires at the bound itself leaves with the next partition, and counts as removed from now on
     from {{ ref('document_history') }}
     where expires_at <= {{ history_removal_bound() }}

@@ -170,7 +170,7 @@ def test_a_lost_status_is_not_made_up(told: DbtRuns) -> None:
             assert not told.dbt(command, operation=operation, clock=at(81)).success
             said = "\n".join(told.errors)
             assert "ledger document_status is missing" in said
-            assert "make it anew" not in said
+            assert "rebuild_history" not in said
     finally:
         told.spark.sql(f"call lake.system.register_table('{table}', '{kept}')")
 
