@@ -26,12 +26,11 @@ from typing import Any
 
 import matplotlib as mpl
 import yaml
+from lake import NOW, PROJECT, Lake, write_project
 from loop import delivery_to_status, summary
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 from rivals import SQL_RIVALS, duckdb_anti_join, timed, watermark
-
-from lake import NOW, PROJECT, Lake, write_project
 
 mpl.use("Agg")
 # the same picture of the same figures
