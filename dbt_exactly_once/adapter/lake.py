@@ -13,7 +13,9 @@ SQLITE = "jdbc:sqlite:"
 TYPE_SETTING = re.compile(r"spark\.sql\.catalog\.\w+\.type")
 # those that Iceberg makes; another one is named by its class, as catalog-impl
 CATALOG_TYPES = ("bigquery", "glue", "hadoop", "hive", "jdbc", "nessie", "rest")
-CATALOG_SETTING = re.compile(r"spark\.sql\.catalog\.\w+\.(uri|warehouse)")
+# a REST catalog gives its warehouses names
+NAMES_WAREHOUSES = "rest"
+CATALOG_SETTING = re.compile(r"(spark\.sql\.catalog\.\w+)\.(uri|warehouse)")
 
 
 def local_places(settings: Mapping[str, Any]) -> dict[str, Path]:
@@ -31,10 +33,11 @@ def local_places(settings: Mapping[str, Any]) -> dict[str, Path]:
         setting = CATALOG_SETTING.fullmatch(name)
         if setting is None:
             continue
-        is_catalog_file = setting.group(1) == "uri"
-        if is_catalog_file and not value.startswith(SQLITE):
+        catalog, kind = setting.groups()
+        if kind == "uri" and not value.startswith(SQLITE):
             continue
-        if not is_catalog_file and re.match(r"[a-z0-9]+:", value):
+        is_name = str(settings.get(f"{catalog}.type")).lower() == NAMES_WAREHOUSES
+        if kind == "warehouse" and (is_name or re.match(r"[a-z0-9]+:", value)):
             continue
         places[name] = Path(value.removeprefix(SQLITE)).expanduser().absolute()
     by_kind = {name.rpartition(".")[2]: place for name, place in places.items()}

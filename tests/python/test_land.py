@@ -628,3 +628,18 @@ def test_a_local_place_is_made_and_made_absolute(
     assert parameters["spark.sql.catalog.lake.warehouse"] == f"{tmp_path}/.lake/warehouse"
     assert (tmp_path / ".lake/warehouse").is_dir()
     assert parameters | far == parameters
+
+
+def test_what_a_rest_catalog_calls_its_warehouse_is_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parameters = {
+        "spark.sql.catalog.lake.type": "rest",
+        "spark.sql.catalog.lake.uri": "https://catalog.example.org",
+        "spark.sql.catalog.lake.warehouse": "orders",
+    }
+    given = dict(parameters)
+    ensure_place(parameters)
+    assert parameters == given
+    assert not list(tmp_path.iterdir())
