@@ -148,7 +148,7 @@ def test_a_wrong_profile_is_told(
     assert told(profiles_dir, "--target", "nowhere") == (
         f"exactly-once: {profiles_dir}/profiles.yml: The profile 'exactly_once' does not have a "
         "target named 'nowhere'. The valid target names for this profile are: - local - cluster "
-        "- thrift - warehouse"
+        "- thrift - warehouse - rest"
     )
 
 
