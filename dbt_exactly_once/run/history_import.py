@@ -40,7 +40,7 @@ def import_history(
     known = sum(number for _, number in live) - added
     return [
         *said,
-        f"{added} documents are in history now; {known} rows repeat a key, or history knew them",
+        f"{added} documents were added to history; {known} rows repeat a key, or history knew them",
     ]
 
 

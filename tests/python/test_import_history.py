@@ -139,7 +139,7 @@ def test_what_was_processed_elsewhere_is_a_duplicate_from_then_on(
     said = capfd.readouterr().out
     assert f"exactly_once: {counted}" in said
     assert (
-        "exactly_once: 2 documents are in history now; 1 rows repeat a key, or history knew them"
+        "exactly_once: 2 documents were added to history; 1 rows repeat a key, or history knew them"
         in said
     )
     imported = entries(runs)
@@ -157,7 +157,7 @@ def test_what_was_processed_elsewhere_is_a_duplicate_from_then_on(
     ]
 
     assert import_history(runs).success
-    assert "exactly_once: 0 documents are in history now; 3 rows" in capfd.readouterr().out
+    assert "exactly_once: 0 documents were added to history; 3 rows" in capfd.readouterr().out
     assert entries(runs) == imported
 
     # b expires half a day after noon
