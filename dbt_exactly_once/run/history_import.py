@@ -36,7 +36,7 @@ def import_history(
     live = [(day, int(number)) for fate, day, number in days if fate == LIVE]
     if dry_run or not live:
         return [*said, "nothing is imported"]
-    added = sum(upkeep.add_history(entries, piece) for piece in _pieces(live))
+    added = sum(upkeep.add_history(entries, **piece) for piece in _pieces(live))
     known = sum(number for _, number in live) - added
     return [
         *said,
@@ -60,14 +60,15 @@ def _counted(days: Sequence[Sequence[Any]], bound: str) -> str:
     return f"{sum(counts.values())} rows: {listed}"
 
 
-def _pieces(days: Sequence[tuple[str, int]]) -> Iterator[str]:
-    """The conditions of the pieces, the newest first. days: live rows by day, the newest first."""
+def _pieces(days: Sequence[tuple[str, int]]) -> Iterator[dict[str, str]]:
+    """Of each piece its first day and its condition, the newest first; days: live rows by day, the
+    newest first."""
     until = ""
     rows = 0
     for place, (day, number) in enumerate(days):
         rows += number
         is_last = place == len(days) - 1
         if is_last or rows + days[place + 1][1] > ROWS_OF_A_PIECE:
-            yield f"started_at >= timestamp '{day}'{until}"
+            yield {"since": day, "piece": f"started_at >= timestamp '{day}'{until}"}
             until = f" and started_at < timestamp '{day}'"
             rows = 0

@@ -186,17 +186,23 @@ class Upkeep:
             )
         return said
 
-    def add_history(self, entries: str, piece: str) -> int:
+    def add_history(self, entries: str, since: str, piece: str) -> int:
         """Publish a piece of an import; returns how many documents it has added.
 
-        entries: the query that gives its rows, see macros/operations/imported_entries.sql; piece:
-        the condition that chooses it.
+        entries: the query that gives its rows, see macros/operations/imported_entries.sql; since:
+        the first day of the piece; piece: the condition that chooses it.
         """
         history = self._tables.ledgers[HISTORY]
         columns = ", ".join(name for name, _, _ in history.columns)
         number = self._last["publication_number"] + 1
         run_id = f"{self._lock_id}-{IMPORT}-{number}"
-        values = {"piece": piece, "history": history.relation, "run_id": run_id, "number": number}
+        values = {
+            "since": since,
+            "piece": piece,
+            "history": history.relation,
+            "run_id": run_id,
+            "number": number,
+        }
         for name, value in values.items():
             entries = entries.replace(f"{{{name}}}", str(value))
         added = f"insert into {{table}} ({columns}) select {columns} from ({entries})"

@@ -3,17 +3,12 @@
         it are duplicates. key and processed_at are columns of the relation, or SQL over them. -#}
     {%- if execute -%}
         {%- do check_trigger(trigger_name) -%}
-        {%- if load_relation(ref('trigger_settings')) is none -%}
-            {%- do exceptions.raise_compiler_error(
-                'exactly_once: no run is published in schema ' ~ target.schema ~ ', so there is no '
-                ~ 'history to add to: start `dbt build` once, before anything lands'
-            ) -%}
-        {%- endif -%}
-        {%- set uses_history = run_query(
-            'select detect_duplicates and use_history from ' ~ ref('trigger_settings')
-            ~ ' where trigger_name = ' ~ sql_text(trigger_name)
-        ).rows[0][0] -%}
-        {%- if not uses_history -%}
+        {#- there are none before the first run: the import says so -#}
+        {%- set never_looks = run_query(
+            'select 1 from ' ~ ref('trigger_settings') ~ ' where trigger_name = '
+            ~ sql_text(trigger_name) ~ ' and not (detect_duplicates and use_history)'
+        ).rows if load_relation(ref('trigger_settings')) else [] -%}
+        {%- if never_looks -%}
             {%- do exceptions.raise_compiler_error(
                 'exactly_once: ' ~ trigger_name ~ ' never looks into history: set detect_duplicates '
                 ~ 'and use_history in seeds/triggers.csv first'

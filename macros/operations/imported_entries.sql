@@ -1,7 +1,7 @@
 {% macro imported_entries(documents) -%}
     {#- The entries that a piece of an import adds: two for each document that history does not know
-        as completed for as long. {piece} stands for the condition of the piece, {history} for the
-        table as it is before it, {run_id} and {number} for its publication. -#}
+        as completed for as long. {piece} stands for the condition of the piece, {since} for its first
+        day, {history} for the table before it, {run_id} and {number} for its publication. -#}
     with
 
     documents as (
@@ -27,7 +27,8 @@
             key_check,
             expires_at
         from {history}
-        where processing_status = 'completed'
+        -- no document of the piece expires before
+        where processing_status = 'completed' and expires_at >= timestamp '{since}'
 
     ),
 

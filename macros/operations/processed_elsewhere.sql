@@ -6,8 +6,8 @@
         {{ key_hash('trigger_id', 'document_key') }} as key_hash,
         {{ key_hash('trigger_id', 'document_key', 2) }} as key_check,
         case
-            when {{ key_state('document_key') }} = 'MISSING' then 'WITHOUT_KEY'
-            when {{ key_state('document_key') }} = 'TOO_LONG' then 'KEY_TOO_LONG'
+            when key_state = 'MISSING' then 'WITHOUT_KEY'
+            when key_state = 'TOO_LONG' then 'KEY_TOO_LONG'
             when started_at is null then 'WITHOUT_TIME'
             when {{ has_expired("timestamp '{bound}'") }} then 'EXPIRED'
             else 'LIVE'
@@ -17,6 +17,7 @@
             settings.trigger_id,
             settings.trigger_name,
             documents.document_key,
+            {{ key_state('documents.document_key') }} as key_state,
             documents.started_at,
             {{ expiry('documents.started_at', 'settings.history_time_to_live_ms') }} as expires_at
         from (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt_runs import DbtRuns
+from dbt_runs import PROJECT_FOLDER, DbtRuns
 from faults import Failing
 from pyspark.sql import SparkSession
 
@@ -46,8 +47,13 @@ def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
     found.run("seed")
     land(found, "first", uuid="first", received_at=NOON)
     found.decide(clock=NOON)
-    found.rows(f"create table {OLD} (order_id string, done_at timestamp)")
+    make_old_table(found)
     return found
+
+
+def make_old_table(runs: DbtRuns) -> None:
+    """An empty table of what was processed."""
+    runs.rows(f"create table {OLD} (order_id string, done_at timestamp)")
 
 
 def land(runs: DbtRuns, *names: str, **columns: Any) -> None:
@@ -249,5 +255,32 @@ def test_an_import_needs_a_published_run(
 ) -> None:
     runs = DbtRuns(spark, profiles_dir, tmp_path)
     runs.run("seed")
+    make_old_table(runs)
     assert not import_history(runs, trigger_name="orders_by_history").success
     assert "no history to add to: start `dbt build` once" in "\n".join(runs.errors)
+
+
+def test_the_page_about_adopting_lands_the_feed_and_compares_both_answers(runs: DbtRuns) -> None:
+    """22.6: Its SQL, as it stands there, in the schemas of this test."""
+    page = (PROJECT_FOLDER / "docs" / "adopting.md").read_text(encoding="utf-8")
+    _, land_feed, compare = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    for shown, meant in (
+        ("landing.", "{landing}."),
+        ("exactly_once.", "{schema}."),
+        ("raw.orders", "{schema}.raw_orders"),
+    ):
+        land_feed, compare = (text.replace(shown, meant) for text in (land_feed, compare))
+    processed(runs, {"'a'": 1})
+    assert import_history(runs).success
+    runs.rows(
+        "create table {schema}.raw_orders as select *, '{{}}' as payload from values "
+        "('m1', 'a', timestamp '2026-05-01 12:01:00'), "
+        "('m2', 'b', timestamp '2026-05-01 12:02:00'), "
+        "('m3', 'b', timestamp '2026-05-01 12:03:00'), "
+        "('before', 'c', timestamp '2026-04-30 12:00:00') "
+        "as feed (message_id, order_id, received_at)"
+    )
+    runs.rows(land_feed)
+    runs.run("run", "--select", "tag:transaction", "document_statuses")
+    # m3 is a copy to both, m1 only to history; m2 and the first of all are new to both
+    assert runs.rows(compare) == [("DUPLICATE", False, 1), ("DUPLICATE", True, 1), ("NEW", True, 2)]
