@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
+from thrift_servers import free_port
 
 
 @dataclass
@@ -73,9 +73,7 @@ def running_postgres(programs: Path, folder: Path) -> Iterator[Postgres]:
         for parent in folder.parents:
             if parent.stat().st_uid == 0 and parent != Path("/tmp"):
                 parent.chmod(parent.stat().st_mode | 0o011)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     quiet = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
     initdb = [*as_user, str(programs / "initdb"), "-D", str(folder), "-A", "trust", "-U", "tests"]
     subprocess.run([*initdb, "--no-sync"], **quiet)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 import urllib.request
@@ -12,6 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from sqs_server import running_moto
+from thrift_servers import free_port
 
 POM = Path(__file__).with_name("rest_catalog_pom.xml")
 SERVER = "org.apache.iceberg.rest.RESTCatalogServer"
@@ -48,45 +50,39 @@ def server_classpath(folder: Path) -> str | None:
 def running_rest_catalog(classpath: str, folder: Path) -> Iterator[RestCatalog]:
     """Start a catalog without a table."""
     import boto3
-    from moto.server import ThreadedMotoServer
 
-    s3 = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    s3.start()
-    host, s3_port = s3.get_host_and_port()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    found = RestCatalog(f"http://127.0.0.1:{port}", f"http://{host}:{s3_port}")
-    keys = {"aws_access_key_id": "tests", "aws_secret_access_key": "tests"}
-    client = boto3.client("s3", endpoint_url=found.s3, region_name="us-east-1", **keys)
-    client.create_bucket(Bucket=BUCKET)
-    settings = {
-        "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
-        "uri": f"jdbc:sqlite:{folder}/catalog.db",
-        "jdbc.schema-version": "V1",
-        "warehouse": f"s3://{BUCKET}/warehouse",
-        "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
-        "s3.path-style-access": "true",
-        "rest.port": str(port),
-    }
-    names = {name: name.upper().replace("-", "__").replace(".", "_") for name in settings}
-    server = subprocess.Popen(
-        ["java", "-Xmx512m", "-cp", classpath, SERVER],
-        env={
-            **os.environ,
-            **found.environment,
-            **{f"CATALOG_{names[name]}": value for name, value in settings.items()},
-        },
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        _wait_for(found.uri, server)
-        yield found
-    finally:
-        server.kill()
-        server.wait()
-        s3.stop()
+    with running_moto() as s3:
+        keys = {"aws_access_key_id": "tests", "aws_secret_access_key": "tests"}
+        client = boto3.client("s3", endpoint_url=s3, region_name=KEYS["AWS_REGION"], **keys)
+        client.create_bucket(Bucket=BUCKET)
+        port = free_port()
+        catalog = RestCatalog(f"http://127.0.0.1:{port}", s3)
+        settings = {
+            "catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
+            "uri": f"jdbc:sqlite:{folder}/catalog.db",
+            "jdbc.schema-version": "V1",
+            "warehouse": f"s3://{BUCKET}/warehouse",
+            "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+            "s3.path-style-access": "true",
+            "rest.port": str(port),
+        }
+        # as the server reads them from its environment
+        named = {
+            f"CATALOG_{name.upper().replace('-', '__').replace('.', '_')}": value
+            for name, value in settings.items()
+        }
+        server = subprocess.Popen(
+            ["java", "-Xmx512m", "-cp", classpath, SERVER],
+            env={**os.environ, **catalog.environment, **named},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            _wait_for(catalog.uri, server)
+            yield catalog
+        finally:
+            server.kill()
+            server.wait()
 
 
 def _wait_for(uri: str, server: subprocess.Popen[bytes]) -> None:

@@ -43,15 +43,23 @@ class SqsServer:
 def running_sqs(patch: pytest.MonkeyPatch) -> Iterator[SqsServer]:
     """Start a server without a queue; for it the environment has keys that are none."""
     import boto3
-    from moto.server import ThreadedMotoServer
 
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         patch.setenv(name, "tests")
     patch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    with running_moto() as address:
+        yield SqsServer(boto3.client("sqs", endpoint_url=address))
+
+
+@contextmanager
+def running_moto() -> Iterator[str]:
+    """Start a server that speaks as the services of Amazon do, and give its address."""
+    from moto.server import ThreadedMotoServer
+
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     try:
         host, port = server.get_host_and_port()
-        yield SqsServer(boto3.client("sqs", endpoint_url=f"http://{host}:{port}"))
+        yield f"http://{host}:{port}"
     finally:
         server.stop()
