@@ -2,8 +2,8 @@
 
     make bench
     python benchmarks/bench.py [--live 2e6] [--expired 2e6] [--deliveries 200000] [--rounds 3]
-        [--parts rivals,expired,live,size,hot,commits,triggers,unfinished,services,storage,start,
-        loop]
+        [--parts rivals,writes,expired,live,size,hot,commits,triggers,unfinished,services,storage,
+        start,loop]
         [--place .lake/bench]
 
 Rounds are interleaved: every contestant runs once, then all again. Prints medians and ratios,
@@ -38,7 +38,7 @@ mpl.rcParams["svg.hashsalt"] = "exactly once"
 OWN, OTHERS = "#1f6f8b", "#b0b0b0"
 DETECT = ("history_matches", "resolver_answers", "decisions")
 RECORD = (
-    "document_history",
+    "history_ledger",
     "document_status",
     "opened_this_run",
     "open_documents",
@@ -47,7 +47,9 @@ RECORD = (
     "journal_entries",
     "published_runs",
 )
-HISTORY = "exactly_once.document_history"
+HISTORY = "exactly_once.history_ledger"
+# what a run adds a row to for each document
+WRITTEN = ("document_status", "history_ledger")
 Rounds = dict[str, list[float]]
 
 
@@ -62,6 +64,7 @@ def detect_and_record(lake: Lake, number: int, known: float = 0.1, **more: Any) 
         "decisions": span(nodes, ("decisions",)),
         "detect": span(nodes, DETECT),
         "record": span(nodes, RECORD),
+        **{name: span(nodes, (name,)) for name in WRITTEN},
         "detect + record": span(nodes, DETECT + RECORD),
         "transaction": span(nodes, tuple(nodes)),
     }
@@ -145,6 +148,36 @@ def rivals(options: argparse.Namespace) -> dict[str, Any]:
     )
     table(title, found, "exactly once: detect + record")
     return {"rounds": rounds, "medians": found}
+
+
+def writes(options: argparse.Namespace) -> dict[str, Any]:
+    """The ledgers of a batch against the same rows and columns as plain Parquet."""
+    lake = open_lake(options, options.live, options.expired)
+    detect_and_record(lake, 1000)
+    rounds: Rounds = {}
+    for turn in range(options.rounds):
+        print(f"-- writes, round {turn + 1}")
+        stages = detect_and_record(lake, options.deliveries, second=turn)
+        for name in WRITTEN:
+            add(rounds, f"exactly once: {name}", stages[name])
+            add(rounds, f"Parquet: {name}", as_parquet(lake, name))
+    found = medians(rounds)
+    table(f"{options.deliveries:,} deliveries", found, "Parquet: document_status")
+    return {"rounds": rounds, "medians": found}
+
+
+def as_parquet(lake: Lake, ledger: str) -> float:
+    """Seconds of writing what the last run has added to a ledger to a folder of Parquet files."""
+    relation = f"exactly_once.{ledger}"
+    snapshot, parent = lake.sql(
+        f"select snapshot_id, parent_id from {relation}.snapshots "
+        "where operation = 'append' order by committed_at desc limit 1"
+    )[0]
+    reader = lake.spark.read.option("start-snapshot-id", parent)
+    rows = reader.option("end-snapshot-id", snapshot).table(f"{lake.catalog}.{relation}")
+    start = time.perf_counter()
+    rows.write.mode("overwrite").parquet(str(lake.folder / "parquet" / ledger))
+    return time.perf_counter() - start
 
 
 def grows(
@@ -356,7 +389,7 @@ def bytes_of_ledgers(lake: Lake) -> dict[str, float]:
                 0
             ][0]
         )
-        for name in ("document_history", "document_status", "journal_entries", "open_documents")
+        for name in ("history_ledger", "document_status", "journal_entries", "open_documents")
     }
 
 
@@ -410,6 +443,7 @@ PARTS = {
     part.__name__: part
     for part in (
         rivals,
+        writes,
         expired,
         live,
         size,

@@ -1,8 +1,7 @@
 """A lake of a given size for benchmarks: history that is live and expired, and what rivals keep.
 
-Made once per size. The same documents stand in document_history, two entries each as runs write
-them, and one row each in `rivals.processed`, a table as people write it who keep a row per
-document.
+Made once per size, which counts entries: two for a document, in one row of history_ledger, as runs
+write them. The same documents stand in `rivals.processed`, a table as people write it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ PROJECT = Path(__file__).parents[1]
 TRIGGER = "orders"
 TTL_HOURS = 24
 # ledgers whose rows stay
-GROWING = ("document_history", "document_status", "journal_entries", "published_runs")
+GROWING = ("history_ledger", "document_status", "journal_entries", "published_runs")
 # event time of the runs; live entries expire in the day behind it
 NOW = "2026-01-02 00:00:00"
 KEY = "concat_ws('-', substr(md5({0}), 1, 8), substr(md5({0}), 9, 4), substr(md5({0}), 13, 20))"
@@ -139,7 +138,7 @@ class Lake:
         self.run("run")
         self._fill("live", self.live // 2, 0)
         self._fill("expired", self.expired // 2, TTL_HOURS)
-        self._record_import("document_history")
+        self._record_import("history_ledger")
 
     def add_commits(self, number: int, ledgers: Sequence[str]) -> None:
         """Commit to ledgers as so many runs do: a small file each, of a row of long ago.
@@ -171,8 +170,8 @@ class Lake:
 
     def _forget_runs(self) -> None:
         """Take out of history what earlier benchmarks decided: the lake is of the size it names."""
-        self.sql("delete from exactly_once.document_history where run_id != 'history'")
-        self._record_import("document_history")
+        self.sql("delete from exactly_once.history_ledger where run_id != 'history'")
+        self._record_import("history_ledger")
 
     def _record_import(self, ledger: str) -> None:
         """Publish what was added behind the last publication: write the row of an import."""
@@ -222,16 +221,15 @@ class Lake:
             )
             self.sql(
                 f"""
-                insert into exactly_once.document_history (
-                    trigger_id, trigger_name, document_key, processing_status, started_at,
+                insert into exactly_once.history_ledger (
+                    trigger_name, document_key, has_processing, has_completed, started_at,
                     expires_at, delivery_id, run_id, key_hash, key_check
                 )
                 select
-                    trigger_id, trigger_name, document_key, processing_status, started_at,
+                    trigger_name, document_key, true, true, started_at,
                     started_at + interval {TTL_HOURS} hours, delivery_id, run_id,
                     {HASH.format(1)}, {HASH.format(17)}
                 from documents
-                    lateral view explode(array('processing', 'completed')) as processing_status
                 """
             )
             self.sql(

@@ -21,7 +21,7 @@ LIVE = "LIVE"
 def import_history(
     engine: Engine, upkeep: Upkeep, documents: str, entries: str, dry_run: bool
 ) -> list[str]:
-    """Add what was processed elsewhere to document_history; returns what it found and did.
+    """Add what was processed elsewhere to history; returns what it found and did.
 
     documents: a query that gives each row its `fate`, with {bound} in place of the time before
     which nothing is kept; entries: a query of what a piece adds, see macros/operations.

@@ -21,6 +21,7 @@ from dbt_exactly_once.adapter.lake_version import (
 )
 from dbt_exactly_once.adapter.tables import Table
 from dbt_exactly_once.errors import ExactlyOnceError
+from dbt_exactly_once.run.publication import HISTORY
 from dbt_exactly_once.services.executions import patiently
 
 # the snapshots of a migration have this before their id, as those of a run have the run's
@@ -58,6 +59,43 @@ STEPS: tuple[Step, ...] = (
     ),
 )
 
+# before this version, history was the ledger document_history, with a row for each entry
+VERSION_OF_HISTORY = 3
+HISTORY_OF_ENTRIES = "document_history"
+COLUMNS_OF_ENTRIES = (
+    ("trigger_name", "string", ""),
+    ("document_key", "string", ""),
+    ("processing_status", "string", ""),
+    ("started_at", "timestamp", ""),
+    ("expires_at", "timestamp", ""),
+    ("delivery_id", "string", ""),
+    ("run_id", "string", ""),
+    ("key_hash", "bigint", ""),
+    ("key_check", "bigint", ""),
+)
+
+
+def history_of_entries(engine: Engine, record: Table, version: int) -> Table | None:
+    """The ledger document_history of a lake that has it still; record: published_runs."""
+    table = Table(HISTORY_OF_ENTRIES, record.schema, COLUMNS_OF_ENTRIES)
+    exists = version < VERSION_OF_HISTORY and engine.properties(table.relation) is not None
+    return table if exists else None
+
+
+def move_history(engine: Engine, old: Table, ledger: Table) -> str:
+    """Fill history_ledger from the ledger document_history and drop that; says so.
+
+    A row of the old ledger becomes a row with one entry. The next run makes a view of its name.
+    """
+    kept = ", ".join(name for name, _, _ in old.columns if name != "processing_status")
+    engine.rows(
+        f"insert overwrite {ledger.relation} ({kept}, has_processing, has_completed) "
+        f"select {kept}, processing_status = 'processing', processing_status = 'completed' "
+        f"from {old.relation}"
+    )
+    engine.rows(f"drop table {old.relation} purge")
+    return f"{ledger.name}: holds the entries of {old.name}, which becomes a view"
+
 
 def add_columns(engine: Engine, table: Table) -> list[str]:
     """Add the columns that a table lacks, null in all its rows; returns their names."""
@@ -94,6 +132,11 @@ class LedgerMigration:
     def change(self) -> list[str]:
         """Check that the ledgers are as they were published, and change them; says what it did."""
         self._finish_publication()
+        if not {HISTORY, HISTORY_OF_ENTRIES} & self._ledgers.keys():
+            raise ExactlyOnceError(
+                f"exactly_once: ledger {HISTORY_OF_ENTRIES} is missing while documents were "
+                "decided with it: restore it, or rebuild it with the package that has made the lake"
+            )
         said = bring_up(self._engine, self._ledgers.values())
         for step in STEPS:
             # a ledger that is missing is refused behind these

@@ -13,7 +13,13 @@ from dbt_exactly_once.run import history_import, maintenance
 from dbt_exactly_once.run.begin import prepare_session
 from dbt_exactly_once.run.consumption import keep_consumed
 from dbt_exactly_once.run.ensure_tables import ensure_tables, make_schemas, refuse_lost_ledgers
-from dbt_exactly_once.run.migration import MIGRATION, LedgerMigration, bring_up
+from dbt_exactly_once.run.migration import (
+    MIGRATION,
+    LedgerMigration,
+    bring_up,
+    history_of_entries,
+    move_history,
+)
 from dbt_exactly_once.run.publication import HISTORY
 from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.upkeep import Upkeep
@@ -41,7 +47,7 @@ def maintain(
 
 
 def rebuild_history(state: State, run_id: str, run_timeout: float, entries: str) -> str:
-    """Make document_history anew; returns how far. See Upkeep.rebuild_history.
+    """Make history_ledger anew; returns how far. See Upkeep.rebuild_history.
 
     entries: the query that gives its rows. Raises ExactlyOnceError where another ledger is not as
     it was published.
@@ -111,8 +117,13 @@ def migrate(state: State, run_id: str, run_timeout: float) -> list[str]:
         else:
             said = bring_up(engine, [table for table in existing if not table.wap])
             there = {name: table for name, table in tables.ledgers.items() if table in existing}
+            old_history = history_of_entries(engine, tables.record, version)
+            if old_history:
+                there[old_history.name] = old_history
             said += LedgerMigration(engine, there, version).change()
             ensure_tables(state, migrates=True)
+            if old_history:
+                said.append(move_history(engine, old_history, tables.ledgers[HISTORY]))
             LedgerMigration(engine, tables.ledgers, version).note()
         return [*said, f"the lake is of version {LAKE_VERSION}"]
 

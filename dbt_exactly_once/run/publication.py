@@ -21,7 +21,7 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.lock import RunLock
 from dbt_exactly_once.run.tables import Tables
 
-HISTORY = "document_history"
+HISTORY = "history_ledger"
 BRANCH_PREFIX = "run_"
 
 

@@ -14,6 +14,8 @@ from dbt_exactly_once.run.publication import HISTORY, RECORD, Publication, mains
 from dbt_exactly_once.run.state import State
 
 IMPORT = "import"
+# how many entries some rows of history_ledger stand for
+ENTRIES = "count_if(has_processing) + count_if(has_completed)"
 
 
 class Upkeep:
@@ -141,14 +143,14 @@ class Upkeep:
         bound = self._last["history_removed_before"]
         condition = expired.replace("{bound}", bound)
         history = self._tables.ledgers[HISTORY].relation
-        count = f"select count(*) from {history} where {condition}"
+        count = f"select {ENTRIES} from {history} where {condition}"
         removed = int(self._engine.rows(count)[0][0])
         if removed:
             self.publish("removal", {HISTORY: f"delete from {{table}} where {condition}"})
         return f"{removed} history entries removed that expired before {bound}"
 
     def rebuild_history(self, entries: str) -> str:
-        """Make document_history anew from a query of the other ledgers; returns what it did.
+        """Make history_ledger anew from a query of the other ledgers; returns what it did.
 
         Entries that expired before the bound up to which the last run had history removed are left
         out.
@@ -171,7 +173,7 @@ class Upkeep:
         )
         self.publish("rebuilding", {HISTORY: rebuilt})
         kept, documents, since, of_imports = self._engine.rows(
-            "select count(*), count(distinct trigger_name, delivery_id), "
+            f"select {ENTRIES}, count(distinct trigger_name, delivery_id), "
             f"cast(min(started_at) as string), count_if({imported}) from {history.relation}"
         )[0]
         reach = f"since {since} (UTC, event time)" if since else "none is kept"
@@ -181,8 +183,8 @@ class Upkeep:
         )
         if imports:
             said += (
-                f"; {of_imports} of them were imported: what history had lost of those comes back "
-                "with import_history alone, so call it again before the next run"
+                f"; {of_imports} of these documents were imported: what history had lost of those "
+                "comes back with import_history alone, so call it again before the next run"
             )
         return said
 
@@ -213,7 +215,7 @@ class Upkeep:
             f"where snapshot_id = {self._last['ledger_publishes'][HISTORY]} "
             f"and snapshot_id != {self._last['ledger_starts'][HISTORY]}"
         )[0][0]
-        return int(rows) // 2
+        return int(rows)
 
 
 def utc_text(time: datetime) -> str:

@@ -5,7 +5,7 @@
         or few of them, which then are literals, and the other columns are read where Parquet's
         statistics cannot rule them out. A run with many keys would read key_hash twice for little.
 
-        history: the live part of document_history, a query; keys: see queue_keys. -#}
+        history: the live part of history_ledger, a query; keys: see queue_keys. -#}
     {%- set few_keys, few_hashes = 10000, 1000 -%}
     {%- set hashes %}
         select key_hash from {{ ref('trigger_queue') }}

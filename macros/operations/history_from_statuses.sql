@@ -102,29 +102,30 @@
 
         select
             *,
-            coalesce(
-                decided_expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}
-            ) as expires_at
-        from timed
-        where started_at is not null
+            greatest(expires_at, service_ended_at) as completed_expires_at
+        from (
+            select
+                *,
+                coalesce(
+                    decided_expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}
+                ) as expires_at
+            from timed
+            where started_at is not null
+        )
 
     )
 
     select
-        trigger_id,
-        trigger_name,
-        document_key,
-        processing_status,
-        started_at,
-        if(
-            processing_status = 'completed', greatest(expires_at, service_ended_at), expires_at
-        ) as expires_at,
-        delivery_id,
-        run_id,
-        {{ key_hash('trigger_id', 'document_key') }} as key_hash,
-        {{ key_hash('trigger_id', 'document_key', 2) }} as key_check
+        with_expiry.trigger_name,
+        with_expiry.document_key,
+        ledger_row.has_processing,
+        ledger_row.has_completed,
+        with_expiry.started_at,
+        ledger_row.expires_at,
+        with_expiry.delivery_id,
+        with_expiry.run_id,
+        {{ key_hash('with_expiry.trigger_id', 'with_expiry.document_key') }} as key_hash,
+        {{ key_hash('with_expiry.trigger_id', 'with_expiry.document_key', 2) }} as key_check
     from with_expiry
-        lateral view explode(
-            if(has_ended, array('processing', 'completed'), array('processing'))
-        ) as processing_status
+        lateral view explode({{ history_rows('true', 'has_ended') | indent(8) }}) as ledger_row
 {%- endmacro %}

@@ -1,7 +1,8 @@
 {% macro imported_entries(documents) -%}
-    {#- The entries that a piece of an import adds: two for each document that history does not know
-        as completed for as long. {piece} stands for the condition of the piece, {since} for its first
-        day, {history} for the table before it, {run_id} and {number} for its publication. -#}
+    {#- The rows that a piece of an import adds to history_ledger: one for each document that history
+        does not know as completed for as long. {piece} stands for the condition of the piece, {since}
+        for its first day, {history} for the ledger before it, {run_id} and {number} for its
+        publication. -#}
     with
 
     documents as (
@@ -28,7 +29,7 @@
             expires_at
         from {history}
         -- no document of the piece expires before
-        where processing_status = 'completed' and expires_at >= timestamp '{since}'
+        where has_completed and expires_at >= timestamp '{since}'
 
     ),
 
@@ -45,10 +46,10 @@
     )
 
     select
-        added.*,
-        processing_status,
+        *,
+        true as has_processing,
+        true as has_completed,
         concat('import-{number}/', document_key) as delivery_id,
         '{run_id}' as run_id
     from added
-        lateral view explode(array('processing', 'completed')) as processing_status
 {%- endmacro %}

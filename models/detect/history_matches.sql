@@ -1,7 +1,7 @@
 {%- set skew = var('clock_skew_tolerance_ms') -%}
 {%- set queued = queue_keys() -%}
 {%- set live %}
-    select * from {{ last_published('document_history') }}
+    select * from {{ last_published('history_ledger') }}
     where
         expires_at > {{ plus_ms(queued.oldest, -skew) }}
         or expires_at >= {{ latest_time() }}
@@ -33,7 +33,8 @@ live_history as (
     select
         key_hash,
         key_check,
-        processing_status,
+        has_processing,
+        has_completed,
         started_at,
         expires_at,
         delivery_id
@@ -53,7 +54,8 @@ entries_of_history as (
         live_history.delivery_id,
         live_history.started_at,
         {{ live_until('live_history.expires_at') }} as live_until,
-        live_history.processing_status = 'completed' as is_completed,
+        live_history.has_processing,
+        live_history.has_completed,
         false as makes_copies_wait
     from live_history
     inner join keys
@@ -89,7 +91,8 @@ entries_of_documents as (
         -- null until its service has begun: until then the document only makes copies wait
         started_at,
         if(ended_by is null, {{ forever() }}, {{ live_until('expires_at') }}) as live_until,
-        false as is_completed,
+        started_at is not null as has_processing,
+        false as has_completed,
         makes_copies_wait
     from documents_in_execution
 
@@ -104,7 +107,8 @@ entries_completed_now as (
         delivery_id,
         started_at,
         greatest({{ live_until('completed_expires_at') }}, waited_until) as live_until,
-        true as is_completed,
+        false as has_processing,
+        true as has_completed,
         false as makes_copies_wait
     from documents_in_execution
     where is_completed
@@ -127,8 +131,8 @@ final as (
         trigger_name,
         key_hash,
         key_check,
-        max(if(is_completed, live_until, null)) as completed_until,
-        max(if(not is_completed and started_at is not null, live_until, null)) as processing_until,
+        max(if(has_completed, live_until, null)) as completed_until,
+        max(if(has_processing, live_until, null)) as processing_until,
         max(if(makes_copies_wait, live_until, null)) as waits_until,
         -- of several documents, one whose service has not begun
         max(

@@ -172,9 +172,9 @@ removals as (
         cast(null as string) as delivery_id,
         trigger_name,
         cast(null as string) as document_type,
-        cast(count(*) as string) as reference_id,
+        cast({{ number_of_entries() }} as string) as reference_id,
         concat('entries of history that expired before ', {{ history_removal_bound() }}) as message
-    from {{ ref('document_history') }}
+    from {{ ref('history_ledger') }}
     where {{ has_expired() }}
     group by trigger_name
 

@@ -6,7 +6,7 @@
 }}
 -- depends_on: {{ ref('current_triggers') }}
 -- depends_on: {{ ref('documents_in_execution') }}
--- depends_on: {{ ref('document_history') }}
+-- depends_on: {{ ref('history_ledger') }}
 -- depends_on: {{ ref('document_status') }}
 -- depends_on: {{ ref('open_documents') }}
 -- depends_on: {{ ref('waiting_deliveries') }}

@@ -49,7 +49,7 @@ removal as (
         max(expires_at) as removed_until
     -- including this run's entries: those of a late delivery may have expired already. One that
     -- expires at the bound itself leaves with the next partition, and counts as removed from now on
-    from {{ ref('document_history') }}
+    from {{ ref('history_ledger') }}
     where expires_at <= {{ history_removal_bound() }}
     group by trigger_name
 

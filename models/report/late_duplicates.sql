@@ -23,8 +23,8 @@ entries as (
         trigger_name,
         started_at,
         expires_at
-    from {{ ref('document_history') }}
-    where processing_status = 'processing'
+    from {{ ref('history_ledger') }}
+    where has_processing
 
 ),
 

@@ -10,19 +10,19 @@ found_new as (
         document_status.trigger_name,
         document_status.received_at,
         published_runs.run_number,
-        document_history.key_hash,
-        document_history.key_check,
-        document_history.started_at,
-        document_history.expires_at
-    from {{ ref('document_history') }} as document_history
+        history_ledger.key_hash,
+        history_ledger.key_check,
+        history_ledger.started_at,
+        history_ledger.expires_at
+    from {{ ref('history_ledger') }} as history_ledger
     inner join {{ ref('document_status') }} as document_status
         on
-            document_history.delivery_id = document_status.delivery_id
-            and document_history.trigger_name = document_status.trigger_name
+            history_ledger.delivery_id = document_status.delivery_id
+            and history_ledger.trigger_name = document_status.trigger_name
     inner join {{ ref('published_runs') }} as published_runs
         on document_status.run_id = published_runs.run_id
     where
-        document_history.processing_status = 'processing'
+        history_ledger.has_processing
         and document_status.decided_by = 'HISTORY'
 
 ),

@@ -4,12 +4,12 @@
 select
     delivery_id,
     trigger_name,
-    sort_array(collect_list(processing_status)) as entries
-from {{ ref('document_history') }}
+    count_if(has_processing) as processing_entries,
+    count_if(has_completed) as completed_entries
+from {{ ref('history_ledger') }}
 group by delivery_id, trigger_name
 having
-    count_if(processing_status = 'processing') != 1
-    or count_if(processing_status = 'completed') > 1
-    or count(distinct started_at, key_hash, key_check, trigger_id) != 1
-    or max(if(processing_status = 'completed', expires_at, null))
-    < max(if(processing_status = 'processing', expires_at, null))
+    count_if(has_processing) != 1
+    or count_if(has_completed) > 1
+    or count(distinct started_at, key_hash, key_check) != 1
+    or max(if(has_completed, expires_at, null)) < max(if(has_processing, expires_at, null))

@@ -2,9 +2,8 @@
 select
     trigger_name,
     delivery_id,
-    processing_status,
     expires_at
-from {{ ref('document_history') }}
+from {{ ref('history_ledger') }}
 where
     {{ has_expired(
         '(select max_by(history_removed_before, publication_number) from '

@@ -7,7 +7,7 @@ with
 
 entries as (
 
-    select * from {{ ref('document_history') }}
+    select * from {{ ref('history_ledger') }}
     where run_id = {{ run }}
 
 ),
@@ -15,7 +15,7 @@ entries as (
 processing as (
 
     select * from entries
-    where processing_status = 'processing'
+    where has_processing
 
 ),
 
@@ -77,7 +77,7 @@ final as (
             entries.delivery_id = processing.delivery_id
             and entries.trigger_name = processing.trigger_name
     where
-        entries.processing_status = 'completed'
+        entries.has_completed
         and not (
             entries.key_hash <=> expected.key_hash
             and entries.key_check <=> expected.key_check

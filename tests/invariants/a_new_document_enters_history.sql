@@ -23,16 +23,16 @@ final as (
         -- a document whose executions landed before its decision has its entries from them
         any_value(opened.begun) as has_begun,
         any_value(opened.ended_by) as ended_by,
-        count_if(document_history.processing_status = 'processing') as processing_entries,
-        count_if(document_history.processing_status = 'completed') as completed_entries,
+        count_if(history_ledger.has_processing) as processing_entries,
+        count_if(history_ledger.has_completed) as completed_entries,
         count_if(
-            document_history.processing_status = 'processing'
+            history_ledger.has_processing
             and not (
-                new_documents.key_hash = document_history.key_hash
-                and new_documents.key_check = document_history.key_check
-                and document_history.started_at
+                new_documents.key_hash = history_ledger.key_hash
+                and new_documents.key_check = history_ledger.key_check
+                and history_ledger.started_at
                 <=> coalesce(new_documents.started_at, opened.started_at)
-                and document_history.expires_at
+                and history_ledger.expires_at
                 <=> coalesce(new_documents.expires_at, opened.expires_at)
             )
         ) as wrong_entries
@@ -42,11 +42,11 @@ final as (
             new_documents.delivery_id = opened.delivery_id
             and new_documents.trigger_name = opened.trigger_name
             and opened.for_run_id = {{ run }}
-    left join {{ ref('document_history') }} as document_history
+    left join {{ ref('history_ledger') }} as history_ledger
         on
-            new_documents.delivery_id = document_history.delivery_id
-            and new_documents.trigger_name = document_history.trigger_name
-            and document_history.run_id = {{ run }}
+            new_documents.delivery_id = history_ledger.delivery_id
+            and new_documents.trigger_name = history_ledger.trigger_name
+            and history_ledger.run_id = {{ run }}
     group by new_documents.delivery_id, new_documents.trigger_name, new_documents.service
 
 )

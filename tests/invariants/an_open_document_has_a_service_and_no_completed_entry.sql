@@ -4,10 +4,10 @@ select
     open_documents.service,
     completed.started_at as completed_started_at
 from {{ ref('open_documents') }} as open_documents
-left join {{ ref('document_history') }} as completed
+left join {{ ref('history_ledger') }} as completed
     on
         open_documents.delivery_id = completed.delivery_id
         and open_documents.trigger_name = completed.trigger_name
-        and completed.processing_status = 'completed'
+        and completed.has_completed
         and completed.run_id = {{ checked_run() }}
 where open_documents.service is null or completed.delivery_id is not null

@@ -1,15 +1,16 @@
 {%- set run = checked_run() %}
 select
-    document_history.delivery_id,
-    document_history.trigger_name,
-    document_history.processing_status,
+    history_ledger.delivery_id,
+    history_ledger.trigger_name,
+    history_ledger.has_processing,
+    history_ledger.has_completed,
     document_status.status
-from {{ ref('document_history') }} as document_history
+from {{ ref('history_ledger') }} as history_ledger
 inner join {{ ref('document_status') }} as document_status
     on
-        document_history.delivery_id = document_status.delivery_id
-        and document_history.trigger_name = document_status.trigger_name
+        history_ledger.delivery_id = document_status.delivery_id
+        and history_ledger.trigger_name = document_status.trigger_name
 where
-    document_history.run_id = {{ run }}
+    history_ledger.run_id = {{ run }}
     and document_status.run_id = {{ run }}
     and document_status.status in ('DUPLICATE', 'IN_DOUBT')

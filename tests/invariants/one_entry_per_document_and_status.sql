@@ -1,9 +1,12 @@
 select
     delivery_id,
     trigger_name,
-    processing_status,
-    count(*) as entries
-from {{ ref('document_history') }}
+    count_if(has_processing) as processing_entries,
+    count_if(has_completed) as completed_entries
+from {{ ref('history_ledger') }}
 where run_id = {{ checked_run() }}
-group by delivery_id, trigger_name, processing_status
-having count(*) > 1 or processing_status not in ('processing', 'completed')
+group by delivery_id, trigger_name
+having
+    count_if(has_processing) > 1
+    or count_if(has_completed) > 1
+    or not bool_and(has_processing or has_completed)

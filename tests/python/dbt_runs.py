@@ -38,7 +38,7 @@ from dbt_exactly_once.loop.warm_dbt import dbt, failures, parse
 PROJECT_FOLDER = Path(__file__).parents[2]
 # the commit record stands last
 LEDGERS = [
-    "document_history",
+    "history_ledger",
     "document_status",
     "open_documents",
     "waiting_deliveries",

@@ -16,7 +16,7 @@ from watched_lake import DECIDE, STAGE_OF_COMMAND
 # two days behind the demo feed, and two days ahead of this machine
 BEHIND, AHEAD = "2026-11-18T23:00:00+00:00", "+2"
 # what a run or a service publishes
-NO_LEDGERS = {"executions_of_others", "opened_this_run"}
+NO_LEDGERS = {"document_history", "executions_of_others", "opened_this_run"}
 PUBLISHED = (*sorted({*LEDGERS} - NO_LEDGERS), *EFFECTS, "trigger_executions")
 STAGES = (
     "branch writes",

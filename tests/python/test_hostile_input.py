@@ -18,7 +18,7 @@ from dbt_exactly_once.report.page import ask_spark, make_page
 TRIGGER = "takes all"
 # as a delivery_id and as a uuid, which becomes the document key
 HOSTILE = {
-    "SQL that ends a text": "x'; drop table document_history; --",
+    "SQL that ends a text": "x'; drop table history_ledger; --",
     "SQL in a backslash": "\\' or 1=1 -- \\",
     "double quotes": '" or ""="',
     "backticks": "`document_status`",

@@ -21,6 +21,7 @@ from dbt_exactly_once.run.migration import Step
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 REMEDY = "run `exactly-once migrate`"
+VIEW = "document_history"
 # the ledger's column stands in a state that the next run reads as it was published
 STEP = Step(
     LAKE_VERSION,
@@ -57,10 +58,31 @@ def runs(
     )
     found.run("seed")
     found.decide()
+    keep_entries_in_rows(found)
     found.spark.sql(
         f"alter table {found.schema}.published_runs unset tblproperties ('{VERSION_PROPERTY}')"
     )
     return found
+
+
+def keep_entries_in_rows(runs: DbtRuns) -> None:
+    """Let document_history be a ledger with a row for each entry, as versions 1 and 2 kept it."""
+    view, ledger = f"{runs.schema}.document_history", f"{runs.schema}.history_ledger"
+    rows = runs.rows(f"select * from {view}")
+    columns = ", ".join(f"{c.name} {c.dataType.simpleString()}" for c in runs.table(VIEW).schema)
+    runs.spark.sql(f"drop view {view}")
+    runs.spark.sql(f"drop table {ledger} purge")
+    runs.spark.sql(
+        f"create table {view} ({columns}) using iceberg partitioned by (hours(expires_at)) "
+        "tblproperties ('write.wap.enabled' = 'true')"
+    )
+    runs.spark.createDataFrame(rows, columns).writeTo(view).append()
+    [(main,)] = runs.rows(f"select cast(snapshot_id as string) from {view}.refs")
+    for column in ("ledger_starts", "ledger_publishes"):
+        runs.spark.sql(
+            f"update {runs.schema}.published_runs set {column} = map_concat(map_filter({column}, "
+            f"(name, _) -> name != 'history_ledger'), map('document_history', '{main}'))"
+        )
 
 
 def deliver(runs: DbtRuns, *names: str) -> None:
@@ -174,12 +196,16 @@ def test_a_lake_of_version_1_goes_on_where_it_was(
     """19, ledgers made by 0.1.0: columns are added, old rows filled, and a migration that was cut
     off is finished by starting it again.
     """
+    entries = runs.rows("select * from {schema}.document_history order by all")
+    assert len(entries) == 2
     describe_new_columns(runs)
     monkeypatch.setattr(migration, "STEPS", (STEP,))
     cuts = [
         ("alter table", "trigger_states add columns"),
         ("insert into", "trigger_states"),
         ("update", "trigger_states"),
+        ("insert overwrite", "history_ledger"),
+        ("drop table", "document_history"),
         ("set tblproperties", VERSION_PROPERTY),
     ]
     for statement, place in cuts:
@@ -192,6 +218,7 @@ def test_a_lake_of_version_1_goes_on_where_it_was(
     assert main(["migrate", *place_of(runs)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         f"trigger_states: {STEP.purpose}",
+        "history_ledger: holds the entries of document_history, which becomes a view",
         f"the lake is of version {LAKE_VERSION}",
     ]
     assert main(["migrate", *place_of(runs)]) == 0
@@ -206,6 +233,7 @@ def test_a_lake_of_version_1_goes_on_where_it_was(
     ) == [("h1", None)]
     deliver(runs, "d1-again")
     runs.decide()
+    assert runs.rows("select * from {schema}.document_history order by all") == entries
     assert runs.rows("select trigger_name, times_seen from {schema}.trigger_states") == [("t", 6)]
     assert set(runs.rows("select delivery_id, status from {schema}.document_status")) == {
         ("d1", "NEW"),

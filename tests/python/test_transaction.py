@@ -104,19 +104,19 @@ def test_a_run_takes_over_from_a_dead_process_and_from_one_that_is_too_old(runs:
 def test_a_ledger_that_is_missing_or_was_changed_stops_the_run(runs: DbtRuns) -> None:
     runs.land("deliveries", [delivery(1)])
     runs.decide()
-    kept = runs.rows("select cast(snapshot_id as string) from {schema}.document_history.refs")[0][0]
-    runs.spark.sql(f"delete from {runs.schema}.document_history")
+    kept = runs.rows("select cast(snapshot_id as string) from {schema}.history_ledger.refs")[0][0]
+    runs.spark.sql(f"delete from {runs.schema}.history_ledger")
     (told,) = failures(runs.dbt("run"))[:1]
-    assert "document_history is not as run" in told
-    assert f"set_current_snapshot('{runs.schema}.document_history', {kept})" in told
+    assert "history_ledger is not as run" in told
+    assert f"set_current_snapshot('{runs.schema}.history_ledger', {kept})" in told
     runs.spark.sql(
-        f"call lake.system.set_current_snapshot('lake.{runs.schema}.document_history', {kept})"
+        f"call lake.system.set_current_snapshot('lake.{runs.schema}.history_ledger', {kept})"
     )
     runs.decide()
 
-    runs.spark.sql(f"drop table {runs.schema}.document_history")
+    runs.spark.sql(f"drop table {runs.schema}.history_ledger")
     (told,) = failures(runs.dbt("run"))[:1]
-    assert "ledger document_history is missing" in told
+    assert "ledger history_ledger is missing" in told
     assert "reset_state" in told
 
 

@@ -125,14 +125,14 @@ def tell_a_story(runs: DbtRuns) -> None:
 
 
 def lose(runs: DbtRuns, how: str) -> None:
-    table = f"{runs.schema}.document_history"
+    table = f"{runs.schema}.history_ledger"
     if how == "dropped":
         runs.spark.sql(f"drop table {table} purge")
     elif how == "emptied":
         runs.spark.sql(f"delete from {table}")
     else:
         first = runs.rows(
-            "select snapshot_id from {schema}.document_history.snapshots order by committed_at"
+            "select snapshot_id from {schema}.history_ledger.snapshots order by committed_at"
         )[0][0]
         runs.spark.sql(f"call lake.system.set_current_snapshot('lake.{table}', {first})")
 
@@ -145,7 +145,7 @@ def test_history_that_is_lost_stops_the_run_and_is_made_anew(how: str, told: Dbt
     lose(told, how)
 
     (why,) = failures(told.dbt("run", clock=at(81)))[:1]
-    assert "document_history" in why
+    assert "history_ledger" in why
     assert "`dbt run-operation rebuild_history`" in why
     assert "reset_state" in why
 
@@ -199,7 +199,7 @@ def test_a_full_refresh_is_refused(told: DbtRuns) -> None:
 
 
 def test_a_missing_catalog_is_noticed(tmp_path: Path) -> None:
-    metadata = tmp_path / "lake" / "warehouse" / "exactly_once" / "document_history" / "metadata"
+    metadata = tmp_path / "lake" / "warehouse" / "exactly_once" / "history_ledger" / "metadata"
     metadata.mkdir(parents=True)
     (metadata / "00001.metadata.json").write_text("{}")
     said = subprocess.run(
@@ -232,24 +232,24 @@ def test_upkeep_leaves_few_files_and_snapshots_and_the_next_run_goes_on(
 ) -> None:
     tell_a_story(runs)
     # what a run wrote that was killed days ago
-    orphan = lake / "warehouse" / runs.schema / "document_history" / "data" / "killed.parquet"
+    orphan = lake / "warehouse" / runs.schema / "history_ledger" / "data" / "killed.parquet"
     orphan.write_bytes(b"half a file")
     os.utime(orphan, times=(time.time() - 3 * 86_400,) * 2)
     before = runs.rows(HISTORY)
     statuses = runs.rows("select * from {schema}.document_status order by all")
-    files = "select count(*) from {schema}.document_history.files"
+    files = "select count(*) from {schema}.history_ledger.files"
     assert runs.rows(files)[0][0] > 2
 
     kept_none = {"keep_snapshots_hours": 0}
     capfd.readouterr()
     runs.run("run-operation", operation="maintain", variables=kept_none, quiet=False)
-    assert "document_history: 1 files of killed runs deleted" in capfd.readouterr().out
+    assert "history_ledger: 1 files of killed runs deleted" in capfd.readouterr().out
     assert not orphan.exists()
     assert runs.rows(HISTORY) == before
     assert runs.rows("select * from {schema}.document_status order by all") == statuses
-    partitions = runs.rows("select count(*) from {schema}.document_history.partitions")
+    partitions = runs.rows("select count(*) from {schema}.history_ledger.partitions")
     assert runs.rows(files) == partitions
-    for table in ("document_history", "document_status", "decisions"):
+    for table in ("history_ledger", "document_status", "decisions"):
         assert runs.rows(f"select count(*) from {{schema}}.{table}.snapshots") == [(1,)], table
 
     # twice, and with nothing to do
@@ -423,7 +423,7 @@ def test_a_rebuild_that_fails_anywhere_leaves_the_refusal_or_the_whole_history(
             # begins as a run does, and changes nothing
             exactly_once.remove_expired_history(graph, f"next-{number}", run_timeout, EXPIRED)
         except ExactlyOnceError as error:
-            assert "document_history is not as run" in str(error)  # noqa: PT017
+            assert "history_ledger is not as run" in str(error)  # noqa: PT017
             assert "`dbt run-operation rebuild_history`" in str(error)  # noqa: PT017
             refused += 1
         else:

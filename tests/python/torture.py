@@ -62,7 +62,7 @@ WORK = ("delivery_id", "trigger_name")
 BEFORE_PUBLICATION = (
     "lock made",
     "document_status written",
-    "document_history written",
+    "history_ledger written",
     "published_runs written",
 )
 # a moment that is not met is tried so often

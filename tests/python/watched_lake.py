@@ -169,9 +169,19 @@ class Lake:
         )
         return catalog.load_table(f"{SCHEMA}.{name}").scan().to_arrow().to_pylist()
 
+    def history(self) -> list[dict[str, Any]]:
+        """The entries of history, as the view document_history shows them."""
+        return [
+            {**row, "processing_status": status}
+            for row in self.table("history_ledger")
+            for status in ("processing", "completed")
+            if row[f"has_{status}"]
+        ]
+
     def rows(self, table: str, *columns: str) -> Counter[tuple[Any, ...]]:
-        """The rows of a table, as far as they do not depend on the run."""
-        return Counter(tuple(row[name] for name in columns) for row in self.table(table))
+        """The rows of a table or of history, as far as they do not depend on the run."""
+        rows = self.history() if table == "document_history" else self.table(table)
+        return Counter(tuple(row[name] for name in columns) for row in rows)
 
 
 class Watch:

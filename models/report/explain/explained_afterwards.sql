@@ -85,7 +85,7 @@ remembered as (
         delivery_id,
         trigger_name,
         max(expires_at) as remembered_until
-    from {{ ref('document_history') }}
+    from {{ ref('history_ledger') }}
     group by delivery_id, trigger_name
 
 ),
