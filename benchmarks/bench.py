@@ -2,8 +2,8 @@
 
     make bench
     python benchmarks/bench.py [--live 2e6] [--expired 2e6] [--deliveries 200000] [--rounds 3]
-        [--parts rivals,writes,expired,live,size,hot,commits,triggers,unfinished,services,storage,
-        start,loop]
+        [--parts rivals,writes,imports,expired,live,size,hot,commits,triggers,unfinished,services,
+        storage,start,loop]
         [--place .lake/bench]
 
 Rounds are interleaved: every contestant runs once, then all again. Prints medians and ratios,
@@ -25,8 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import psutil
 import yaml
-from lake import NOW, PROJECT, Lake, write_project
+from lake import NOW, PROJECT, TRIGGER, Lake, write_project
 from loop import delivery_to_status, summary
 from matplotlib import pyplot
 from matplotlib.figure import Figure
@@ -178,6 +179,56 @@ def as_parquet(lake: Lake, ledger: str) -> float:
     start = time.perf_counter()
     rows.write.mode("overwrite").parquet(str(lake.folder / "parquet" / ledger))
     return time.perf_counter() - start
+
+
+def imports(options: argparse.Namespace) -> dict[str, Any]:
+    """The documents of the live entries from a table into history, then a batch of copies."""
+    lake = open_lake(options, 0, 0, "imports")
+    (lake.folder / "made").unlink()
+    documents = options.live // 2
+    lake.fill_processed(documents)
+    called = {
+        "trigger_name": TRIGGER,
+        "relation": "rivals.processed",
+        "key": "uuid",
+        "processed_at": "received_at",
+    }
+    found: dict[str, Any] = {"documents": documents}
+    begin = forget_peak()
+    for name in ("import", "the same again"):
+        start = time.perf_counter()
+        lake.run("run-operation", "import_history", "--args", json.dumps(called))
+        found[name] = time.perf_counter() - start
+    found["gigabytes before"], found["gigabytes at most"] = begin, peak()
+    [(entries, known)] = lake.sql(
+        f"select count(*), count(distinct document_key) from {HISTORY} where has_completed"
+    )
+    if (entries, known) != (documents, documents):
+        raise RuntimeError(f"{entries} rows of {known} keys were imported: {documents} there are")
+    lake.live = options.live
+    found["a batch of copies"] = detect_and_record(lake, options.deliveries, known=1)["transaction"]
+    print(f"\nimport of {documents:,} documents")
+    for name, value in found.items():
+        print(f"{name:44}{value:14,.1f}")
+    return found
+
+
+def java() -> psutil.Process:
+    """The process of Java that Spark runs in."""
+    children = psutil.Process().children(recursive=True)
+    return next(child for child in children if child.name() == "java")
+
+
+def forget_peak() -> float:
+    """Let the peak of Java's memory begin anew; returns its size, in gigabytes."""
+    Path(f"/proc/{java().pid}/clear_refs").write_text("5")
+    return java().memory_info().rss / 1e9
+
+
+def peak() -> float:
+    """The most that Java had of the machine's memory, in gigabytes."""
+    status = Path(f"/proc/{java().pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e9
 
 
 def grows(
@@ -444,6 +495,7 @@ PARTS = {
     for part in (
         rivals,
         writes,
+        imports,
         expired,
         live,
         size,
