@@ -19,6 +19,8 @@ from dbt_exactly_once.adapter.tables import Table
 # what Iceberg's incremental read shows in full, or may leave out
 PLAIN_COMMITS = {"append", "replace", "delete"}
 WITH_PLACE = "*, _file as landed_file, _pos as landed_position"
+# a few megabytes of documents keep more than one core busy, which Iceberg's sizes would not
+IN_SPLITS = "`split-size` = '4194304', `file-open-cost` = '524288'"
 # a condition with more days than these would be longer than it is of use
 MOST_DAYS = 40
 
@@ -75,7 +77,7 @@ class LandedRows:
         if self.way == "APPENDED":
             return (
                 f"(select {WITH_PLACE} from {relation} with (`start-snapshot-id` = "
-                f"'{self.consumed}', `end-snapshot-id` = '{self.landed}'))"
+                f"'{self.consumed}', `end-snapshot-id` = '{self.landed}', {IN_SPLITS}))"
             )
         if self.way == "COMPARED":
             return self._compared()
