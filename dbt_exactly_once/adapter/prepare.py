@@ -58,13 +58,13 @@ def prepare(project: Project, profiles_dir: str | None, target: str | None) -> s
 
 
 def _write_profile(place: Path, parameters: dict[str, Any]) -> None:
-    """The target with its lake in another place."""
+    """The target with its lake in another place; a catalog on a server stays what it is."""
     moved = dict(parameters)
     for name, value in parameters.items():
         setting = CATALOG_SETTING.fullmatch(name)
-        if setting is not None:
-            is_catalog_file = str(value).startswith(SQLITE)
-            moved[name] = f"{SQLITE}{place}/catalog.db" if is_catalog_file else f"{place}/warehouse"
+        if setting is not None and str(value).startswith(SQLITE):
+            moved[name] = f"{SQLITE}{place}/catalog.db"
+            moved[f"{setting[1]}.warehouse"] = f"{place}/warehouse"
     output = {
         "type": "spark",
         "method": "session",

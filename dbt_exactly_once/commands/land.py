@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dbt_exactly_once.commands.place import COUNT, Place, at_place, broker_of
+from dbt_exactly_once.commands.place import BROKERS, COUNT, Place, at_place, broker_of
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.process import stopped_by_signals
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 # what landing can fill: the tables of the source that people write to
 LANDING_TABLES = ("deliveries", "trigger_executions", "resubmissions", "trigger_commands")
-# of each broker the options that say what is taken from it
-NAMED_BY = {"rabbitmq": ("queue",), "amqp": ("queue",), "kafka": ("topic", "group"), "sqs": ()}
 # columns of a delivery that may identify its document
 IDS = ("uuid", "track_id", "event_id")
 
@@ -51,12 +49,12 @@ def land(place: Place, files: tuple[str, ...], table: str, **taking: Any) -> int
     kind = broker_of("", taking)
     if kind is None and not files:
         raise ExactlyOnceError(
-            f"nothing to land: name files, or a broker with --{', --'.join(NAMED_BY)}"
+            f"nothing to land: name files, or a broker with --{', --'.join(BROKERS)}"
         )
     if kind is not None:
-        missing = not all(taking[name] for name in NAMED_BY[kind])
+        missing = not all(taking[name] for name in BROKERS[kind])
         if files or missing or table != LANDING_TABLES[0]:
-            its = " and ".join(f"its --{name}" for name in NAMED_BY[kind])
+            its = " and ".join(f"its --{name}" for name in BROKERS[kind])
             told = f"{its}, and no files" if its else "no files"
             raise ExactlyOnceError(f"from a broker deliveries land: name {told}")
     land_files = _open_landing(place, table, files)

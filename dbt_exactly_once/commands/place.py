@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 COUNT = click.IntRange(min=1)
-# the options that name a broker; each needs the extra of that name
-BROKERS = ("rabbitmq", "amqp", "kafka", "sqs")
+# the options that name a broker, each with those that say what is taken from it; each needs the
+# extra of its name
+BROKERS = {"rabbitmq": ("queue",), "amqp": ("queue",), "kafka": ("topic", "group"), "sqs": ()}
 # in the context of Click: whether errors are shown in full
 DEBUG = "exactly_once.debug"
 
