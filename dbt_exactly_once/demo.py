@@ -83,8 +83,8 @@ def run_demo(project: Project, verbose: bool = False) -> int:
     schema = credentials.schema
     with _step("start Spark (the first time it fetches two jars)"), quiet_start(project):
         spark = open_session(credentials)
-    with _step(f"land {FEED}") as said:
-        said.append(str(land(spark, project, [project.folder / FEED])))
+    with _step(f"land {FEED}") as notes:
+        notes.append(str(land(spark, project, [project.folder / FEED])))
     with _step("decide each delivery: dbt build"):
         dbt("build")
     rows = spark.sql(
@@ -97,8 +97,8 @@ def run_demo(project: Project, verbose: bool = False) -> int:
     ).collect()
     print(comparison([tuple(row) for row in rows]), end="\n\n", flush=True)
 
-    with _step(f"process: exactly-once worker --service {WORKER_SERVICE}") as said:
-        said.append(_work(spark, desk, schema, project.landing_schema))
+    with _step(f"process: exactly-once worker --service {WORKER_SERVICE}") as notes:
+        notes.append(_work(spark, desk, schema, project.landing_schema))
     with _step(f"kill the worker of {KILLED_SERVICE} in the middle of its work"):
         _work_and_die(desk, lake)
     with _step(f"deliver all of {BY_SERVICES} and {BY_KILLED} a second time"):
@@ -237,9 +237,9 @@ def _step(does: str) -> Iterator[list[str]]:
     """
     print(f"-- {does}", flush=True)
     began = monotonic()
-    said: list[str] = []
-    yield said
-    print(f"   {'; '.join([*said, f'{monotonic() - began:.0f} s'])}", flush=True)
+    notes: list[str] = []
+    yield notes
+    print(f"   {'; '.join([*notes, f'{monotonic() - began:.0f} s'])}", flush=True)
 
 
 def _dbt(project: Project, lake: Path, verbose: bool, *arguments: str) -> None:

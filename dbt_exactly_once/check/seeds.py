@@ -114,7 +114,7 @@ class SeedCheck:
             for cell in rules["cells"]:
                 problem = self._problem(cell, row)
                 if problem:
-                    yield f"{_named(rules['place'], row)}: {problem}"
+                    yield f"{_named(rules['row_name'], row)}: {problem}"
 
     def _problem(self, cell: Mapping[str, Any], row: Row) -> str | None:
         """What is wrong with a cell."""
@@ -158,7 +158,7 @@ class SeedCheck:
         known = {row[column].strip(" ") for row in seeds[other].rows} - {""}
         for row in seeds[name].rows:
             if row[column].strip(" ") not in known:
-                yield f"{_named(rules['place'], row)}: {rules['refers_to']['problem']}"
+                yield f"{_named(rules['row_name'], row)}: {rules['refers_to']['problem']}"
 
     def _repeated(self, seed: Seed, rules: Mapping[str, Any]) -> Iterator[str]:
         """Rows that share what no two may share."""
@@ -171,7 +171,7 @@ class SeedCheck:
             for values, count in counts.items():
                 if count > 1 and None not in values:
                     row = dict(zip(columns, map(str, values), strict=True))
-                    yield f"{_named(unique['place'], row)}: {unique['problem']}"
+                    yield f"{_named(unique['row_name'], row)}: {unique['problem']}"
 
 
 def _named(parts: Iterable[tuple[str, str]], row: Row) -> str:

@@ -192,7 +192,7 @@ class Loop:
 
     def _land_files(self, files: dict[Path, Look], found: Round) -> None:
         landing = land(self._spark, self._project, files)
-        found.said.append(str(landing))
+        found.messages.append(str(landing))
         for path, look in files.items():
             self._sources.settle(path, look)
 
@@ -207,7 +207,7 @@ class Loop:
         self._known, self._is_tidy = {}, False
         arguments = SCHEDULED if self._built else WHOLE
         outcome = dbt([*arguments, *SILENT, *self._place], self._manifest)
-        found.said += outcome.said
+        found.messages += outcome.messages
         found.failed += outcome.failures
         if outcome.result.success:
             self._built = self._is_tidy = True
@@ -279,4 +279,4 @@ class Loop:
         )
         worker.run(once=True, tries_again=False)
         told = [f"{number} {event}" for event, number in worker.counts.items() if number]
-        found.said += [f"services: {', '.join(told)}"] if told else []
+        found.messages += [f"services: {', '.join(told)}"] if told else []

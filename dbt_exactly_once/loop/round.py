@@ -13,12 +13,12 @@ SHOWN_FAILURES = 3
 class Round:
     """What to say of a round."""
 
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
     def line(self, next_step: str) -> str:
         """All of it in one line; empty where there is nothing to say."""
-        parts = [*self.said]
+        parts = [*self.messages]
         if self.failed:
             more = len(self.failed) - SHOWN_FAILURES
             failed = self.failed[:SHOWN_FAILURES] + ([f"and {more} more"] if more > 0 else [])

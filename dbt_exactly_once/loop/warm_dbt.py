@@ -28,7 +28,7 @@ class Outcome:
 
     result: dbtRunnerResult
     # what the run has said for people, and what dbt has said of errors
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
     @property
@@ -44,19 +44,19 @@ class Outcome:
 
 def dbt(arguments: Sequence[str], manifest: Manifest | None = None) -> Outcome:
     """Run a dbt command in this process; manifest: the project, where it is parsed already."""
-    said: list[str] = []
+    messages: list[str] = []
     errors: list[str] = []
 
     def hear(event: Any) -> None:
         if event.info.level == "error":
             errors.append(event.info.msg)
         elif event.info.name == "JinjaLogInfo" and event.info.msg.startswith(SAID):
-            said.append(event.info.msg.removeprefix(SAID))
+            messages.append(event.info.msg.removeprefix(SAID))
 
     if manifest is not None:
         forget_compiled(manifest)
     result = dbtRunner(manifest=manifest, callbacks=[hear]).invoke([*arguments])
-    return Outcome(result, said, errors)
+    return Outcome(result, messages, errors)
 
 
 def parse(place: Sequence[str]) -> Manifest:

@@ -50,8 +50,8 @@ def alert(ask: Ask, schema: str, webhook: str, memory: Path) -> Change | None:
 
     ask: runs a query and gives its rows; memory: the file that keeps what was said.
     """
-    said = _read(memory)
-    before = said.get(schema, {})
+    sent = _read(memory)
+    before = sent.get(schema, {})
     now = {_name(row): _line(row) for row in ask(THINGS.format(schema=schema))}
     change = Change(
         new=[line for name, line in now.items() if name not in before],
@@ -61,7 +61,7 @@ def alert(ask: Ask, schema: str, webhook: str, memory: Path) -> Change | None:
     if not change.new and not change.solved:
         return None
     _post(webhook, change.text(schema))
-    _write(memory, {**said, schema: {name: before.get(name, line) for name, line in now.items()}})
+    _write(memory, {**sent, schema: {name: before.get(name, line) for name, line in now.items()}})
     return change
 
 
@@ -86,11 +86,11 @@ def _read(memory: Path) -> dict[str, dict[str, str]]:
         ) from error
 
 
-def _write(memory: Path, said: Mapping[str, Any]) -> None:
+def _write(memory: Path, sent: Mapping[str, Any]) -> None:
     """Replace the file as a whole."""
     memory.parent.mkdir(parents=True, exist_ok=True)
     written = memory.with_suffix(f".{os.getpid()}")
-    written.write_text(json.dumps(said, indent=1), encoding="utf-8")
+    written.write_text(json.dumps(sent, indent=1), encoding="utf-8")
     written.replace(memory)
 
 

@@ -57,9 +57,9 @@ def begin(
         ensure_tables(state)
         publishes = bool(variables.get("publish", True))
         # what it records is consumed by this run
-        said = settle_services(state, run_id, graph) if publishes else []
+        messages = settle_services(state, run_id, graph) if publishes else []
         run = _freeze(state, run_id, clock)
-        run.said += said
+        run.messages += messages
         follow_event_time(state, run)
         run.publishes = publishes
         if variables.get("preview_all_landed"):

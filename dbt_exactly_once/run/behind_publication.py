@@ -31,10 +31,10 @@ def serve(
     if not run.publishes:
         return f"{node['name']}: a preview processes nothing"
     service = ModelService.of_node(node)
-    said = _services(state, run.run_id).run(
+    outcome = _services(state, run.run_id).run(
         service, sql, str(work), str(states), lambda: guard_lock(state, run, node["name"])
     )
-    return f"{service.service}: {said}"
+    return f"{service.service}: {outcome}"
 
 
 def start_of(state: State, run: Run, relation: Any) -> str:

@@ -24,7 +24,7 @@ def landed_rows(state: State, run: Run, name: str) -> LandedRows:
         }
         rows = LandedRows.of(state.engine, state.tables.landed[name], consumed, landed, ledgers)
         run.landed_rows[name] = rows
-        run.said += rows.says()
+        run.messages += rows.says()
     return rows
 
 
@@ -69,7 +69,7 @@ def follow_event_time(state: State, run: Run) -> None:
         f"from {rows.until_landed()} where received_at <= {known}"
     )[0]
     if found[1]:
-        run.said.append(
+        run.messages.append(
             f"event time follows the landed rows: from {run.greatest_received_at} to {found[0]}"
         )
         run.greatest_received_at = found[0]

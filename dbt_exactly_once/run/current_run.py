@@ -47,7 +47,7 @@ class Run(Publication):
     landed_rows: dict[str, LandedRows] = field(default_factory=dict)
     # requests to take a rejected landing again, and what became of them
     landed_again: list[LandedAgain] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def bind_removal(self, bound: str | None) -> None:
         """Freeze up to which expiry this run has history removed."""

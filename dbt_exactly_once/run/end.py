@@ -37,11 +37,11 @@ def publish(state: State, run: Run, news: int, findings: Sequence[str]) -> None:
             f"unrouted, rejected are {parts}; nothing is published; please report it"
         )
     if not run.publishes:
-        run.said += _summary("preview, nothing is published", taken, parts, counts[5])
-        run.said += findings
+        run.messages += _summary("preview, nothing is published", taken, parts, counts[5])
+        run.messages += findings
         return
     if not news and run.landed_now() == {k: v for k, v in run.consumed.items() if v}:
-        run.said.append("nothing new, nothing published")
+        run.messages.append("nothing new, nothing published")
         return
     unwritten = state.tables.ledgers.keys() - run.written
     if unwritten:
@@ -53,10 +53,10 @@ def publish(state: State, run: Run, news: int, findings: Sequence[str]) -> None:
     # where they are since this run has begun
     tagged = {name: {tag_of(state): consumed or ""} for name, consumed in run.consumed.items()}
     keep_consumed(state, run.landed, tagged)
-    run.said += _summary(f"published run {run.number}", taken, parts, counts[5])
-    run.said += findings
+    run.messages += _summary(f"published run {run.number}", taken, parts, counts[5])
+    run.messages += findings
     if run.removed:
-        run.said.append(f"{run.removed:,} expired history entries removed")
+        run.messages.append(f"{run.removed:,} expired history entries removed")
 
 
 @told_in_a_line()
@@ -72,7 +72,7 @@ def end(state: State, run: Run, upkeep_every: int, retention: Mapping[str, Any] 
             for table in state.tables.ledgers.values():
                 state.engine.drop_branch(table.relation, run.branch)
         elif upkeep_every and run.number % upkeep_every == 0:
-            run.said += _maintain(state, run, retention or {})
+            run.messages += _maintain(state, run, retention or {})
     finally:
         # also where the disk is full: the next run drops the branch
         state.lock.release(run.run_id)

@@ -23,32 +23,32 @@ def import_history(
 ) -> list[str]:
     """Add what was processed elsewhere to history; returns what it found and did.
 
-    documents: a query that gives each row its `fate`, with {bound} in place of the time before
-    which nothing is kept; entries: a query of what a piece adds, see macros/operations.
+    documents: a query that gives each row its `import_outcome`, with {bound} in place of the time
+    before which nothing is kept; entries: a query of what a piece adds, see macros/operations.
     """
     bound = upkeep.removed_before
     documents, entries = (text.replace("{bound}", bound) for text in (documents, entries))
     days = engine.rows(
-        "select fate, cast(to_date(started_at) as string) as day, count(*) as number "
-        f"from ({documents}) group by fate, day order by to_date(day) desc"
+        "select import_outcome, cast(to_date(started_at) as string) as day, count(*) as number "
+        f"from ({documents}) group by import_outcome, day order by to_date(day) desc"
     )
-    said = [_counted(days, bound)]
-    live = [(day, int(number)) for fate, day, number in days if fate == LIVE]
+    messages = [_counted(days, bound)]
+    live = [(day, int(number)) for outcome, day, number in days if outcome == LIVE]
     if dry_run or not live:
-        return [*said, "nothing is imported"]
+        return [*messages, "nothing is imported"]
     added = sum(upkeep.add_history(entries, **piece) for piece in _pieces(live))
     known = sum(number for _, number in live) - added
     return [
-        *said,
+        *messages,
         f"{added} documents were added to history; {known} rows repeat a key, or history knew them",
     ]
 
 
 def _counted(days: Sequence[Sequence[Any]], bound: str) -> str:
-    """How many rows there are of each fate."""
+    """How many rows there are of each outcome."""
     counts: dict[str, int] = {}
-    for fate, _, number in days:
-        counts[fate] = counts.get(fate, 0) + int(number)
+    for outcome, _, number in days:
+        counts[outcome] = counts.get(outcome, 0) + int(number)
     words = {
         LIVE: "live",
         "EXPIRED": f"expired before {bound}",
@@ -56,7 +56,7 @@ def _counted(days: Sequence[Sequence[Any]], bound: str) -> str:
         "KEY_TOO_LONG": "with a key longer than 96 characters",
         "WITHOUT_TIME": "without a time",
     }
-    listed = ", ".join(f"{counts.get(fate, 0)} {word}" for fate, word in words.items())
+    listed = ", ".join(f"{counts.get(outcome, 0)} {word}" for outcome, word in words.items())
     return f"{sum(counts.values())} rows: {listed}"
 
 

@@ -36,10 +36,10 @@ def maintain(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list
     _check_retention(variables)
     # of one that was cut off
     upkeep.record_compaction()
-    said = _forget_old_rows(state, upkeep, variables)
+    messages = _forget_old_rows(state, upkeep, variables)
     for compact in (_compact, _rewrite_manifests):
         for name, table in state.tables.ledgers.items():
-            said += compact(state, name, table)
+            messages += compact(state, name, table)
         upkeep.record_compaction()
     now = datetime.now(timezone.utc)
     kept = timedelta(hours=float(variables["keep_snapshots_hours"]))
@@ -47,13 +47,13 @@ def maintain(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list
     # Iceberg refuses less than a day, since a file may be of a write that goes on
     orphans_before = now - max(kept, timedelta(days=1, minutes=1))
     for table in state.tables.ledgers.values():
-        said += _expire(state, table, older_than, orphans_before)
+        messages += _expire(state, table, older_than, orphans_before)
     for name, table in state.tables.landed.items():
         consumed = _committed_at(state, table, upkeep.consumed.get(name))
-        said += _expire(state, table, min(older_than, consumed or older_than), orphans_before)
+        messages += _expire(state, table, min(older_than, consumed or older_than), orphans_before)
     for table in state.tables.existing_scratch():
-        said += _expire(state, table, now, orphans_before)
-    return said or ["nothing to compact, to forget or to delete"]
+        messages += _expire(state, table, now, orphans_before)
+    return messages or ["nothing to compact, to forget or to delete"]
 
 
 def _check_retention(variables: Mapping[str, Any]) -> None:
@@ -69,7 +69,7 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
     event_time = upkeep.event_time
     if event_time is None:
         return []
-    said = []
+    messages = []
     statements = {}
     for name, column, days in (
         ("document_status", "received_at", variables["keep_statuses_days"]),
@@ -92,10 +92,10 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
         if not forgotten:
             continue
         if name in state.tables.landed and _is_unread(state, upkeep, table, condition):
-            said.append(f"{name}: rows from before {bound} stay until a run has consumed them")
+            messages.append(f"{name}: rows from before {bound} stay until a run has consumed them")
             continue
         statements[name] = f"delete from {{table}} where {condition}"
-        said.append(f"{name}: {forgotten} rows from before {bound} forgotten")
+        messages.append(f"{name}: {forgotten} rows from before {bound} forgotten")
     changes = {n: sql for n, sql in statements.items() if n in state.tables.ledgers}
     if changes:
         upkeep.publish("retention", changes)
@@ -103,7 +103,7 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
         if name not in changes:
             relation = state.tables.landed[name].relation
             state.engine.rows(statement.replace("{table}", relation))
-    return said
+    return messages
 
 
 def _is_unread(state: State, upkeep: Upkeep, table: Table, condition: str) -> bool:
@@ -172,9 +172,9 @@ def _expire(
             f"table => '{name}', older_than => timestamp '{utc_text(orphans_before)}')"
         )
     )
-    said = []
+    messages = []
     if deleted:
-        said.append(f"{table.name}: {deleted} files of old snapshots deleted")
+        messages.append(f"{table.name}: {deleted} files of old snapshots deleted")
     if orphans:
-        said.append(f"{table.name}: {orphans} files of killed runs deleted")
-    return said
+        messages.append(f"{table.name}: {orphans} files of killed runs deleted")
+    return messages

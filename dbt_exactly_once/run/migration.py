@@ -112,11 +112,11 @@ def bring_up(engine: Engine, tables: Iterable[Table]) -> list[str]:
 
     A snapshot is read with the columns that its table had when it was made.
     """
-    said = []
+    messages = []
     for table in tables:
-        said += [f"{table.name}: column {name} added" for name in add_columns(engine, table)]
+        messages += [f"{table.name}: column {name} added" for name in add_columns(engine, table)]
         engine.rows(table.no_rows(table.relation))
-    return said
+    return messages
 
 
 class LedgerMigration:
@@ -137,14 +137,14 @@ class LedgerMigration:
                 f"exactly_once: ledger {HISTORY_OF_ENTRIES} is missing while documents were "
                 "decided with it: restore it, or rebuild it with the package that has made the lake"
             )
-        said = bring_up(self._engine, self._ledgers.values())
+        messages = bring_up(self._engine, self._ledgers.values())
         for step in STEPS:
             # a ledger that is missing is refused behind these
             if step.version > self._version and step.ledger in self._ledgers:
                 relation = self._ledgers[step.ledger].relation
                 self._engine.rows(step.statement.format(relation))
-                said.append(f"{step.ledger}: {step.purpose}")
-        return said
+                messages.append(f"{step.ledger}: {step.purpose}")
+        return messages
 
     def note(self) -> None:
         """Let the last row of published_runs name the ledgers as they are; note the version."""

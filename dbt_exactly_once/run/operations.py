@@ -112,20 +112,20 @@ def migrate(state: State, run_id: str, run_timeout: float) -> list[str]:
         existing = tables.existing_tables()
         if version is None:
             refuse_lost_ledgers(state, [RECORD], tables.existing(tables.schema))
-            said = bring_up(engine, existing)
+            messages = bring_up(engine, existing)
             ensure_tables(state, migrates=True)
         else:
-            said = bring_up(engine, [table for table in existing if not table.wap])
+            messages = bring_up(engine, [table for table in existing if not table.wap])
             there = {name: table for name, table in tables.ledgers.items() if table in existing}
             old_history = history_of_entries(engine, tables.record, version)
             if old_history:
                 there[old_history.name] = old_history
-            said += LedgerMigration(engine, there, version).change()
+            messages += LedgerMigration(engine, there, version).change()
             ensure_tables(state, migrates=True)
             if old_history:
-                said.append(move_history(engine, old_history, tables.ledgers[HISTORY]))
+                messages.append(move_history(engine, old_history, tables.ledgers[HISTORY]))
             LedgerMigration(engine, tables.ledgers, version).note()
-        return [*said, f"the lake is of version {LAKE_VERSION}"]
+        return [*messages, f"the lake is of version {LAKE_VERSION}"]
 
 
 def move(

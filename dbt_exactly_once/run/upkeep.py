@@ -177,16 +177,16 @@ class Upkeep:
             f"cast(min(started_at) as string), count_if({imported}) from {history.relation}"
         )[0]
         reach = f"since {since} (UTC, event time)" if since else "none is kept"
-        said = (
+        report = (
             f"document_history has {kept} entries of {documents} documents again, {reach}; "
             f"those that expired before {bound} stay removed"
         )
         if imports:
-            said += (
+            report += (
                 f"; {of_imports} of these documents were imported: what history had lost of those "
                 "comes back with import_history alone, so call it again before the next run"
             )
-        return said
+        return report
 
     def add_history(self, entries: str, since: str, piece: str) -> int:
         """Publish a piece of an import; returns how many documents it has added.

@@ -75,8 +75,8 @@ class Outcome:
 
     @property
     def is_done(self) -> str:
-        """The condition for places in the list."""
-        return " or ".join(f"place between {a} and {b}" for a, b in self.done) or "false"
+        """The condition for positions in the list."""
+        return " or ".join(f"batch_position between {a} and {b}" for a, b in self.done) or "false"
 
     @property
     def documents(self) -> int:
@@ -155,7 +155,7 @@ class ModelServices:
         )
         self._make_table(service, sql)
         found = self._engine.rows(
-            "select min(place), max(place), is_serial "
+            "select min(batch_position), max(batch_position), is_serial "
             f"from {work_list} group by is_serial, trigger_name"
         )
         if not found:
@@ -196,7 +196,7 @@ class ModelServices:
         """Write what the model makes of its list, in its order, and find the documents it fails on.
 
         A part that fails is halved until the bad document stands alone: one does not end a batch.
-        What stands behind it in its serial trigger is not done before it. serial: the places of
+        What stands behind it in its serial trigger is not done before it. serial: the positions of
         each serial trigger.
         """
         outcome = Outcome(documents)
@@ -206,7 +206,7 @@ class ModelServices:
             first, last = parts.pop()
             trials += 1
             try:
-                effect.append(sql.replace(PART, f"and place between {first} and {last}"))
+                effect.append(sql.replace(PART, f"and batch_position between {first} and {last}"))
             except UnknownCommitError:
                 raise
             except Exception as error:
@@ -238,15 +238,17 @@ class ModelServices:
         return None if told else True
 
     def _is_worked_on(self, outcome: Outcome) -> str:
-        failed = "".join(f" or place = {place}" for place, _ in outcome.failed)
+        failed = "".join(f" or batch_position = {position}" for position, _ in outcome.failed)
         return f"({outcome.is_done}{failed})"
 
     def _started(self, work_list: str, outcome: Outcome) -> str:
         """The rows that start the documents, and say of those that fail that they do."""
         rows = [_rows_of(work_list, self._run_id, STARTED, where=self._is_worked_on(outcome))]
         rows += [
-            _rows_of(work_list, self._run_id, TRANSIENT_ERROR, message, f"place = {place}")
-            for place, message in outcome.failed
+            _rows_of(
+                work_list, self._run_id, TRANSIENT_ERROR, message, f"batch_position = {position}"
+            )
+            for position, message in outcome.failed
         ]
         return " union all ".join(rows)
 

@@ -6,10 +6,10 @@
 
         Returns a struct. `points`: the deliveries that became NEW, with the entries that they added
         to history, or without times where copies wait for their service; the state of any other
-        delivery follows from the points before it. `stopped_at`: the place of the first delivery
-        that cannot be decided, behind which all wait. `unanswered_at`: the place of the first whose
-        resolver is still to be asked; the chain goes on behind it, since most answers leave those
-        behind it as they are, and the resolver is asked about several at once.
+        delivery follows from the points before it. `stopped_at`: the position of the first delivery
+        that cannot be decided, behind which all wait. `unanswered_at`: the position of the first
+        whose resolver is still to be asked; the chain goes on behind it, since most answers leave
+        those behind it as they are, and the resolver is asked about several at once.
 
         The status of a step is bound by a transform over an array of one, since SQL has no let. -#}
     {%- set waits = waits_for_document(
@@ -24,7 +24,7 @@
         'key_state': 'USABLE',
     } -%}
     aggregate(
-        transform({{ deliveries }}, (d, i) -> struct(i as place, d)),
+        transform({{ deliveries }}, (d, i) -> struct(i as chain_position, d)),
         named_struct(
             'completed_until', {{ known }}.completed_until,
             'processing_until', {{ known }}.processing_until,
@@ -33,7 +33,8 @@
             'unanswered_at', cast(null as int),
             'points', cast(
                 array() as array<struct<
-                    place: int, started_at: timestamp, live_until: timestamp, delivery_id: string
+                    chain_position: int, started_at: timestamp, live_until: timestamp,
+                    delivery_id: string
                 >>
             )
         ),
@@ -69,7 +70,7 @@
                             'completed_until', acc.completed_until,
                             'processing_until', acc.processing_until,
                             'waits_until', acc.waits_until,
-                            'stopped_at', step.place,
+                            'stopped_at', step.chain_position,
                             'unanswered_at', acc.unanswered_at,
                             'points', acc.points
                         )
@@ -79,7 +80,7 @@
                             'processing_until', acc.processing_until,
                             'waits_until', acc.waits_until,
                             'stopped_at', acc.stopped_at,
-                            'unanswered_at', coalesce(acc.unanswered_at, step.place),
+                            'unanswered_at', coalesce(acc.unanswered_at, step.chain_position),
                             'points', acc.points
                         )
                     when status = 'NEW' and step.d.has_condition
@@ -95,7 +96,7 @@
                                 acc.points,
                                 array(
                                     named_struct(
-                                        'place', step.place,
+                                        'chain_position', step.chain_position,
                                         'started_at', step.d.started_at,
                                         'live_until', step.d.live_until,
                                         'delivery_id', step.d.delivery_id

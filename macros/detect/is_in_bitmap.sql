@@ -10,19 +10,20 @@
     {%- endfor -%}
     getbit(
         (
-            select transform(sort_array(collect_list(struct(place, word))), bits -> bits.word)
+            select
+                transform(sort_array(collect_list(struct(word_number, word))), bits -> bits.word)
             from (
                 select
-                    places.id as place,
+                    words.id as word_number,
                     coalesce(bit_or(shiftleft(1L, bit)), 0L) as word
-                from range({{ size.words }}) as places
+                from range({{ size.words }}) as words
                 left join (
                     select
-                        key_hash & {{ size.words - 1 }} as place,
+                        key_hash & {{ size.words - 1 }} as word_number,
                         cast(shiftrightunsigned(key_hash, 20) & 63 as int) as bit
                     from ({{ hashes }})
-                ) as bits on places.id = bits.place
-                group by places.id
+                ) as bits on words.id = bits.word_number
+                group by words.id
             )
         )[cast({{ hash }} & {{ size.words - 1 }} as int)],
         cast(shiftrightunsigned({{ hash }}, 20) & 63 as int)

@@ -9,7 +9,7 @@
     {%- set few_keys, few_hashes = 10000, 1000 -%}
     {%- set hashes %}
         select key_hash from {{ ref('trigger_queue') }}
-        where place = 'QUEUED' and uses_history
+        where queue_outcome = 'QUEUED' and uses_history
     {%- endset -%}
     {%- set bitmap = is_in_bitmap('key_hash', hashes, keys.number) -%}
     {%- set known = none -%}

@@ -19,7 +19,7 @@
                             trigger_name, cast(to_date(landed_received_at) as string) as day
                         )))
                     from {{ ref('trigger_queue') }}
-                    where place = 'QUEUED' and resolver is not null
+                    where queue_outcome = 'QUEUED' and resolver is not null
                 ) as with_resolver
             from (
                 select
@@ -27,7 +27,7 @@
                     min(received_at) as oldest,
                     count(*) as deliveries
                 from {{ ref('trigger_queue') }}
-                where place = 'QUEUED' and uses_history
+                where queue_outcome = 'QUEUED' and uses_history
                 group by trigger_name, key_hash, key_check
             )
         {%- endset -%}

@@ -11,11 +11,11 @@
         {{ dispatched }}
     {%- else -%}
         (
-            select * except (place, is_serial, started_at, last_event_at)
+            select * except (batch_position, is_serial, started_at, last_event_at)
             from {{ model.schema }}.{{ model.alias }}__work_{{ invocation_id | replace('-', '_') }}
             -- a list that fails is run again in halves
             where true /* part */
-            order by place
+            order by batch_position
         )
     {%- endif -%}
 {%- endmacro %}

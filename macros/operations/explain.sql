@@ -8,9 +8,9 @@
             ) -%}
         {%- endif -%}
         {%- do check_explained(trigger_name) -%}
-        {%- set told = told_of_delivery(delivery_id, trigger_name) if delivery_id is not none
-            else told_of_key(document_key, trigger_name) -%}
-        {%- if told | length == 0 -%}
+        {%- set lines = explanation_of_delivery(delivery_id, trigger_name)
+            if delivery_id is not none else explanation_of_key(document_key, trigger_name) -%}
+        {%- if lines | length == 0 -%}
             {%- do exceptions.raise_compiler_error(
                 'exactly_once: nothing is known of '
                 ~ ('delivery ' ~ delivery_id if delivery_id is not none
@@ -19,7 +19,7 @@
                 ~ ': no landed row, no decision, no rejection has it; see document_statuses'
             ) -%}
         {%- endif -%}
-        {%- for line in told -%}
+        {%- for line in lines -%}
             {%- do print(line) -%}
         {%- endfor -%}
     {%- endif -%}

@@ -35,9 +35,9 @@
 
     ),
 
-    told as (
+    reported as (
 
-        {{ told_by_services('executions', 'settings') | indent(8) }}
+        {{ reported_by_services('executions', 'settings') | indent(8) }}
 
     ),
 
@@ -81,16 +81,17 @@
                 else {{ feed_time(
                     'statuses.received_at',
                     'statuses.landed_at',
-                    'coalesce(told.began_at, statuses.decided_at)',
+                    'coalesce(reported.began_at, statuses.decided_at)',
                 ) }}
             end as started_at,
-            {{ feed_time('statuses.received_at', 'statuses.landed_at', 'told.service_ended_at') }}
-                as service_ended_at
+            {{ feed_time(
+                'statuses.received_at', 'statuses.landed_at', 'reported.service_ended_at'
+            ) }} as service_ended_at
         from statuses
-        left join told
+        left join reported
             on
-                statuses.delivery_id = told.delivery_id
-                and statuses.trigger_name = told.trigger_name
+                statuses.delivery_id = reported.delivery_id
+                and statuses.trigger_name = reported.trigger_name
         left join not_ended
             on
                 statuses.delivery_id = not_ended.delivery_id

@@ -16,7 +16,7 @@
             max(started_at) as started_at,
             max(expires_at) as expires_at
         from ({{ documents }})
-        where fate = 'LIVE' and {piece}
+        where import_outcome = 'LIVE' and {piece}
         group by trigger_id, trigger_name, document_key, key_hash, key_check
 
     ),

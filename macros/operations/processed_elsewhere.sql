@@ -1,6 +1,6 @@
 {% macro processed_elsewhere(trigger_name, relation, key, processed_at) -%}
-    {#- A row for each row of a relation, as an entry of a trigger's history, and its fate in an
-        import. {bound} stands for the time up to which history is removed. -#}
+    {#- A row for each row of a relation, as an entry of a trigger's history, and what an import does
+        with it. {bound} stands for the time up to which history is removed. -#}
     select
         *,
         {{ key_hash('trigger_id', 'document_key') }} as key_hash,
@@ -11,7 +11,7 @@
             when started_at is null then 'WITHOUT_TIME'
             when {{ has_expired("timestamp '{bound}'") }} then 'EXPIRED'
             else 'LIVE'
-        end as fate
+        end as import_outcome
     from (
         select
             settings.trigger_id,

@@ -24,14 +24,14 @@
             {%- set wanted -%}
                 select {{ sql_text(delivery_id) }} as delivery_id, {{ sql_text(trigger_name) }} as trigger_name
             {%- endset -%}
-            {%- set told = 'the request to take ' ~ delivery_id ~ ' again'
+            {%- set requested = 'the request to take ' ~ delivery_id ~ ' again'
                 ~ (' in ' ~ trigger_name if trigger_name else '') ~ ' has landed' -%}
         {%- else -%}
             {%- set wanted = failed_documents_like(
                 trigger_name, service, cause, message_like, since, until
             ) -%}
             {%- set documents = list_failed_documents(wanted) -%}
-            {%- set told = 'requests to take ' ~ documents ~ ' documents again have landed' -%}
+            {%- set requested = 'requests to take ' ~ documents ~ ' documents again have landed' -%}
         {%- endif -%}
         {%- if delivery_id is none and (documents == 0 or dry_run or really is not sameas true) -%}
             {%- do log(
@@ -53,7 +53,7 @@
                 from ({{ wanted }})
             {%- endcall -%}
             {%- do log(
-                'exactly_once: ' ~ told ~ '; the next run takes or refuses them, see journal_log',
+                'exactly_once: ' ~ requested ~ '; the next run takes or refuses them, see journal_log',
                 info=true,
             ) -%}
         {%- endif -%}

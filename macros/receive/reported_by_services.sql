@@ -1,4 +1,4 @@
-{% macro told_by_services(executions, settings, resumed_now='resumed_at') -%}
+{% macro reported_by_services(executions, settings, resumed_now='resumed_at') -%}
     {#- What services have said of each document: one row per delivery and trigger. An end of the
         same instant comes after its start.
 

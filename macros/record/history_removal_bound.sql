@@ -24,7 +24,8 @@
                     from (
                         select received_at from {{ ref('decisions') }} where not is_decided
                         union all
-                        select received_at from {{ ref('trigger_queue') }} where place = 'WAITING'
+                        select received_at from {{ ref('trigger_queue') }}
+                        where queue_outcome = 'WAITING'
                         union all
                         select waiting.received_at
                         from {{ last_published('waiting_deliveries') }} as waiting

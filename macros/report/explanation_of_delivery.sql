@@ -1,4 +1,4 @@
-{% macro told_of_delivery(delivery_id, trigger_name=none) %}
+{% macro explanation_of_delivery(delivery_id, trigger_name=none) %}
     {#- What is known of a delivery, as a list of texts: its explanation in each trigger (or the one
         named), else why it has none. -#}
     {%- set id = sql_text(delivery_id | string) -%}
@@ -34,23 +34,23 @@
         select 1 from {{ source('landing', 'deliveries') }} where delivery_id = {{ id }} limit 1
     {%- endset -%}
     {%- set explained = run_query(of_triggers).rows -%}
-    {%- set told = [] -%}
+    {%- set lines = [] -%}
     {%- for row in explained if trigger_name is none or row[0] == trigger_name -%}
-        {%- do told.append(row[1]) -%}
+        {%- do lines.append(row[1]) -%}
     {%- endfor -%}
-    {%- if told | length == 0 and explained | length > 0 -%}
-        {%- do told.append(
+    {%- if lines | length == 0 and explained | length > 0 -%}
+        {%- do lines.append(
             'delivery ' ~ delivery_id ~ ' did not go to trigger ' ~ trigger_name ~ ', but to '
             ~ explained | map(attribute=0) | join(', ')
         ) -%}
-    {%- elif told | length == 0 -%}
-        {%- do told.extend(run_query(left_out).columns[0].values()) -%}
-        {%- if told | length == 0 and run_query(landed).rows | length > 0 -%}
-            {%- do told.append(
+    {%- elif lines | length == 0 -%}
+        {%- do lines.extend(run_query(left_out).columns[0].values()) -%}
+        {%- if lines | length == 0 and run_query(landed).rows | length > 0 -%}
+            {%- do lines.append(
                 'delivery ' ~ delivery_id ~ ' has landed and no run has taken it yet: start '
                 ~ '`dbt build`'
             ) -%}
         {%- endif -%}
     {%- endif -%}
-    {{ return(told) }}
+    {{ return(lines) }}
 {% endmacro %}

@@ -4,10 +4,10 @@
             var('maintain_every_runs') | int, retention()
         ) -%}
         {%- if run is not none -%}
-            {%- set said = run.said or ['nothing was published; the ledgers are as before'] -%}
+            {%- set messages = run.messages or ['nothing was published; the ledgers are as before'] -%}
             {%- set seconds = (modules.datetime.datetime.now(modules.pytz.utc)
                 - run_started_at).total_seconds() -%}
-            {%- for line in said + things_said(results) + ['took %.0f s' | format(seconds)] -%}
+            {%- for line in messages + warning_lines(results) + ['took %.0f s' | format(seconds)] -%}
                 {%- do log('exactly_once: ' ~ line, info=true) -%}
             {%- endfor -%}
         {%- endif -%}

@@ -29,7 +29,7 @@
                 landed_delivery_id,
                 landed_received_at
             from {{ ref('trigger_queue') }}
-            where place != 'REJECTED'
+            where queue_outcome != 'REJECTED'
             group by landed_delivery_id, landed_received_at
             order by landed_received_at desc
             limit 2

@@ -18,7 +18,7 @@
         {%- set found = run_query(query).rows[0] -%}
         {%- do adapter.exactly_once.publish(found.news | int, fromjson(found.findings)) -%}
         {%- if var('preview_all_landed') -%}
-            {%- do current_run().said.extend(
+            {%- do current_run().messages.extend(
                 run_query(preview_differences()).columns[0].values()
             ) -%}
         {%- endif -%}

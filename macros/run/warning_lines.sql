@@ -1,4 +1,4 @@
-{% macro things_said(results) -%}
+{% macro warning_lines(results) -%}
     {#- Of the tests of tests/warnings that have warned in this command, what a person should do. -#}
     {%- set kinds = [] -%}
     {%- for result in results if result.status == 'warn' and 'warning' in result.node.tags -%}

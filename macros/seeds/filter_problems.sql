@@ -7,7 +7,7 @@
             concat(
                 'seed trigger_conditions, condition ', position, ' of trigger ', trigger_name,
                 ': the filter '
-            ) as place,
+            ) as row_name,
             filter as expression,
             true as is_filter
         from {{ conditions_of_seed() }}
@@ -24,7 +24,7 @@
             from {{ ref('triggers') }}
         )
         where key is not null
-        order by place, expression
+        order by row_name, expression
     {%- endset -%}
     {%- for row in run_query(expressions).rows -%}
         {%- set problem = adapter.exactly_once.expression_problem(row[1], deliveries, row[2]) -%}

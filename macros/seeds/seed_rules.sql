@@ -2,7 +2,7 @@
     {#- What must hold of each configuration seed, as data: seed_violations makes SQL of it, and
         `exactly-once check` reads it without Spark. Of each seed:
 
-        place: how a row is named, as pairs of words and a column.
+        row_name: how a row is named, as pairs of words and a column.
         cells: a cell whose value cannot be read (see seed_value) has the problem; so has a blank
         one, unless may_be_blank, and where `where` names a column only if that one says true. Of
         `registered` cells the value is also the name of a function of python_udfs.
@@ -35,16 +35,16 @@
     {%- endfor -%}
     {{ return({
         'triggers': {
-            'place': [('trigger ', 'trigger_name')],
+            'row_name': [('trigger ', 'trigger_name')],
             'cells': settings,
             'unique': [{
                 'columns': {'trigger_name': 'string'},
-                'place': [('trigger ', 'trigger_name')],
+                'row_name': [('trigger ', 'trigger_name')],
                 'problem': 'the name stands there more than once: name every trigger differently',
             }],
         },
         'trigger_conditions': {
-            'place': [('condition ', 'position'), (' of trigger ', 'trigger_name')],
+            'row_name': [('condition ', 'position'), (' of trigger ', 'trigger_name')],
             'cells': [
                 {
                     'column': 'position', 'type': 'int',
@@ -66,19 +66,21 @@
             'unique': [
                 {
                     'columns': {'trigger_name': 'string', 'position': 'int'},
-                    'place': [('condition ', 'position'), (' of trigger ', 'trigger_name')],
+                    'row_name': [('condition ', 'position'), (' of trigger ', 'trigger_name')],
                     'problem': 'two conditions stand in one position: number them differently',
                 },
                 {
                     'columns': {'trigger_name': 'string', 'condition_name': 'string'},
-                    'place': [('condition ', 'condition_name'), (' of trigger ', 'trigger_name')],
+                    'row_name': [
+                        ('condition ', 'condition_name'), (' of trigger ', 'trigger_name')
+                    ],
                     'problem': 'the name stands there more than once in this trigger: name every '
                         ~ 'condition differently',
                 },
             ],
         },
         'transports': {
-            'place': [('transport ', 'transport')],
+            'row_name': [('transport ', 'transport')],
             'cells': [
                 {
                     'column': 'api', 'type': 'string',
@@ -96,7 +98,7 @@
             ],
             'unique': [{
                 'columns': {'transport': 'string'},
-                'place': [('transport ', 'transport')],
+                'row_name': [('transport ', 'transport')],
                 'problem': 'the name stands there more than once: name every transport once',
             }],
         },

@@ -6,12 +6,12 @@
         'trigger_conditions': ref('trigger_conditions'),
         'transports': ref('transports'),
     } -%}
-    select seed, place, problem
+    select seed, row_name, problem
     from (
         {% for seed, rules in seed_rules().items() -%}
         select
             '{{ seed }}' as seed,
-            {{ row_of_seed(rules['place']) }} as place,
+            {{ row_of_seed(rules['row_name']) }} as row_name,
             explode(array(
                 {% for cell in rules['cells'] -%}
                 {%- set value = seed_value(cell['column'], cell['type'], cell['column']) -%}
@@ -43,14 +43,14 @@
         {% if rules['refers_to'] -%}
         {%- set column, other = rules['refers_to']['column'], rules['refers_to']['seed'] -%}
         union all
-        select '{{ seed }}', {{ row_of_seed(rules['place']) }}, {{ sql_text(rules['refers_to']['problem']) }}
+        select '{{ seed }}', {{ row_of_seed(rules['row_name']) }}, {{ sql_text(rules['refers_to']['problem']) }}
         from {{ relations[seed] }} as referring
         left anti join (select trim({{ column }}) as known from {{ relations[other] }})
             on trim(referring.{{ column }}) = known
         {% endif -%}
         {% for unique in rules['unique'] -%}
         union all
-        select '{{ seed }}', {{ row_of_seed(unique['place']) }}, {{ sql_text(unique['problem']) }}
+        select '{{ seed }}', {{ row_of_seed(unique['row_name']) }}, {{ sql_text(unique['problem']) }}
         from (
             select
                 {% for column, type in unique['columns'].items() -%}
@@ -66,5 +66,5 @@
         {% endfor %}
     )
     where problem is not null
-    order by seed, place, problem
+    order by seed, row_name, problem
 {%- endmacro %}

@@ -2,5 +2,5 @@
     {#- A query of the greatest received_at among what this run takes, null where it takes nothing. -#}
     select max(landed_received_at)
     from {{ ref('trigger_queue') }}
-    where place != 'REJECTED'
+    where queue_outcome != 'REJECTED'
 {%- endmacro %}

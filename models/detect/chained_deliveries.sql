@@ -102,10 +102,10 @@ with_steps as (
             transform(
                 deliveries,
                 (d, i) -> named_struct(
-                    'place', i,
+                    'chain_position', i,
                     'delivery_id', d.delivery_id,
                     'point', cast(null as struct<
-                        place: int, started_at: timestamp, live_until: timestamp,
+                        chain_position: int, started_at: timestamp, live_until: timestamp,
                         delivery_id: string
                     >)
                 )
@@ -113,7 +113,9 @@ with_steps as (
             transform(
                 result.points,
                 p -> named_struct(
-                    'place', p.place, 'delivery_id', cast(null as string), 'point', p
+                    'chain_position', p.chain_position,
+                    'delivery_id', cast(null as string),
+                    'point', p
                 )
             )
         ) as steps
@@ -125,7 +127,7 @@ steps as (
 
     select
         with_steps.* except (steps),
-        step.place,
+        step.chain_position,
         step.delivery_id,
         step.point
     from with_steps
@@ -142,7 +144,9 @@ with_points as (
         max(
             if(
                 point is not null and point.live_until is null,
-                named_struct('place', point.place, 'delivery_id', point.delivery_id),
+                named_struct(
+                    'chain_position', point.chain_position, 'delivery_id', point.delivery_id
+                ),
                 null
             )
         ) over before_it as chain_waits_for,
@@ -161,7 +165,7 @@ with_points as (
     from steps
     window before_it as (
         partition by trigger_name, key_hash, key_check
-        order by place
+        order by chain_position
         range between unbounded preceding and 1 preceding
     )
 
@@ -176,8 +180,8 @@ final as (
         greatest(known.processing_until, chain_live_until) as processing_until,
         if(chain_waits_for is null, known.waits_until, {{ forever() }}) as waits_until,
         coalesce(chain_waits_for.delivery_id, waits_for_delivery_id) as waits_for_delivery_id,
-        coalesce(place > stopped_at, false) as is_behind,
-        coalesce(place > unanswered_at, false) as is_behind_unanswered,
+        coalesce(chain_position > stopped_at, false) as is_behind,
+        coalesce(chain_position > unanswered_at, false) as is_behind_unanswered,
         stopped_at_delivery_id,
         if(
             chain_entry is null,

@@ -23,7 +23,7 @@ keys as (
             )
         ) as waited_until
     from {{ ref('trigger_queue') }}
-    where place = 'QUEUED' and uses_history
+    where queue_outcome = 'QUEUED' and uses_history
     group by trigger_name, key_hash, key_check
 
 ),

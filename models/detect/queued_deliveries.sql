@@ -35,7 +35,7 @@ queued as (
         on
             trigger_queue.trigger_name = answers.trigger_name
             and trigger_queue.delivery_id = answers.delivery_id
-    where trigger_queue.place = 'QUEUED'
+    where trigger_queue.queue_outcome = 'QUEUED'
 
 ),
 

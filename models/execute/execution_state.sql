@@ -62,9 +62,9 @@ news as (
 
 ),
 
-told as (
+reported as (
 
-    {{ told_by_services('news', 'settings') | indent(4) }}
+    {{ reported_by_services('news', 'settings') | indent(4) }}
 
 ),
 
@@ -80,23 +80,23 @@ brought_up_to_date as (
         states.enabled,
         states.is_suspended,
         states.suspended_cause,
-        open_documents.begun or told.delivery_id is not null as begun,
-        coalesce(told.attempts, open_documents.attempts) as attempts,
-        coalesce(told.last_event, open_documents.last_event) as last_event,
-        coalesce(told.last_event_at, open_documents.last_event_at) as last_event_at,
-        greatest(told.last_started_at, open_documents.last_started_at) as last_started_at,
-        coalesce(told.last_message, open_documents.last_message) as last_message,
-        {{ ended_by_service('told', 'settings.on_retry_failure') | indent(8) }} is not null
+        open_documents.begun or reported.delivery_id is not null as begun,
+        coalesce(reported.attempts, open_documents.attempts) as attempts,
+        coalesce(reported.last_event, open_documents.last_event) as last_event,
+        coalesce(reported.last_event_at, open_documents.last_event_at) as last_event_at,
+        greatest(reported.last_started_at, open_documents.last_started_at) as last_started_at,
+        coalesce(reported.last_message, open_documents.last_message) as last_message,
+        {{ ended_by_service('reported', 'settings.on_retry_failure') | indent(8) }} is not null
             as has_ended,
-        {{ suspended_by_service('told', 'settings.on_retry_failure') | indent(8) }}
+        {{ suspended_by_service('reported', 'settings.on_retry_failure') | indent(8) }}
             as suspends_trigger
     from open_documents
     inner join settings on open_documents.trigger_name = settings.trigger_name
     inner join states on open_documents.trigger_name = states.trigger_name
-    left join told
+    left join reported
         on
-            open_documents.delivery_id = told.delivery_id
-            and open_documents.trigger_name = told.trigger_name
+            open_documents.delivery_id = reported.delivery_id
+            and open_documents.trigger_name = reported.trigger_name
 
 ),
 

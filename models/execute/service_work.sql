@@ -63,7 +63,8 @@ final as (
 
         -- order
         is_serial,
-        row_number() over (partition by service order by trigger_name, queue_number) as place
+        row_number() over (partition by service order by trigger_name, queue_number)
+            as batch_position
     from ranked
     -- every earlier document of a serial trigger is in the list too
     where not is_serial or queue_number = queue_rank

@@ -17,7 +17,7 @@ commands as (
 
     select
         *,
-        struct(issued_at as at, command_id as id) as place
+        struct(issued_at as at, command_id as id) as command_order
     from {{ ref('stg_trigger_commands') }}
     where command in ('SUSPEND', 'RESUME')
 
@@ -27,7 +27,7 @@ resumes as (
 
     select
         trigger_name,
-        max(place) as place,
+        max(command_order) as command_order,
         -- the sender's clock may be ahead of this run's
         least(max(issued_at), {{ run_clock() }}) as resumed_at
     from commands
@@ -91,7 +91,9 @@ suspended_by_command as (
         ) as suspension
     from commands
     left join resumes on commands.trigger_name = resumes.trigger_name
-    where commands.command = 'SUSPEND' and coalesce(commands.place > resumes.place, true)
+    where
+        commands.command = 'SUSPEND'
+        and coalesce(commands.command_order > resumes.command_order, true)
 
 ),
 
@@ -109,7 +111,7 @@ suspended_by_failure as (
     left join resumes on documents.trigger_name = resumes.trigger_name
     where
         documents.is_retry_failure
-        and coalesce(documents.retry_failed_at > resumes.place.at, true)
+        and coalesce(documents.retry_failed_at > resumes.command_order.at, true)
 
 ),
 

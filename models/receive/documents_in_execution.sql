@@ -27,9 +27,9 @@ settings as (
 
 ),
 
-told as (
+reported as (
 
-    {{ told_by_services(
+    {{ reported_by_services(
         ref('stg_trigger_executions'), 'settings', 'resumed_now'
     ) | indent(4) }}
 
@@ -45,39 +45,39 @@ brought_up_to_date as (
         -- entries start when the service began; a document without a key_hash has none
         open_documents.started_at is null
         and open_documents.key_hash is not null
-        and told.delivery_id is not null as begins_now,
+        and reported.delivery_id is not null as begins_now,
         if(
             open_documents.key_hash is null,
             null,
             coalesce(
                 open_documents.started_at,
                 {{ feed_time(
-                    'open_documents.received_at', 'open_documents.landed_at', 'told.began_at'
+                    'open_documents.received_at', 'open_documents.landed_at', 'reported.began_at'
                 ) }}
             )
         ) as started_at,
         {{ feed_time(
-            'open_documents.received_at', 'open_documents.landed_at', 'told.service_ended_at'
+            'open_documents.received_at', 'open_documents.landed_at', 'reported.service_ended_at'
         ) }} as service_ended_at,
         coalesce(open_documents.last_event, 'DISPATCHED') as state_before,
-        open_documents.begun or told.delivery_id is not null as begun,
-        coalesce(told.attempts, open_documents.attempts) as attempts,
-        coalesce(told.last_event, open_documents.last_event) as last_event,
-        coalesce(told.last_event_at, open_documents.last_event_at) as last_event_at,
-        greatest(told.last_started_at, open_documents.last_started_at) as last_started_at,
-        coalesce(told.last_message, open_documents.last_message) as last_message,
-        told.delivery_id is not null as has_news,
-        told.retry_failure.at as retry_failed_at,
-        told.retry_failure.message as retry_failure_message,
-        {{ suspended_by_service('told', 'settings.on_retry_failure') | indent(8) }}
+        open_documents.begun or reported.delivery_id is not null as begun,
+        coalesce(reported.attempts, open_documents.attempts) as attempts,
+        coalesce(reported.last_event, open_documents.last_event) as last_event,
+        coalesce(reported.last_event_at, open_documents.last_event_at) as last_event_at,
+        greatest(reported.last_started_at, open_documents.last_started_at) as last_started_at,
+        coalesce(reported.last_message, open_documents.last_message) as last_message,
+        reported.delivery_id is not null as has_news,
+        reported.retry_failure.at as retry_failed_at,
+        reported.retry_failure.message as retry_failure_message,
+        {{ suspended_by_service('reported', 'settings.on_retry_failure') | indent(8) }}
             as is_retry_failure,
         coalesce(
-            {{ ended_by_service('told', 'settings.on_retry_failure') | indent(12) }},
+            {{ ended_by_service('reported', 'settings.on_retry_failure') | indent(12) }},
             case
                 when
-                    coalesce(told.last_event, open_documents.last_event) = 'STARTED'
+                    coalesce(reported.last_event, open_documents.last_event) = 'STARTED'
                     and {{ plus_ms(
-                        'greatest(told.last_started_at, open_documents.last_started_at)',
+                        'greatest(reported.last_started_at, open_documents.last_started_at)',
                         'settings.execution_timeout_ms',
                     ) }} <= {{ run_clock() }}
                     then if(open_documents.guaranteed, 'INTERRUPTED', 'LOST')
@@ -85,15 +85,15 @@ brought_up_to_date as (
         ) as ended_by
     from open_documents
     inner join settings on open_documents.trigger_name = settings.trigger_name
-    left join told
+    left join reported
         on
-            open_documents.delivery_id = told.delivery_id
-            and open_documents.trigger_name = told.trigger_name
+            open_documents.delivery_id = reported.delivery_id
+            and open_documents.trigger_name = reported.trigger_name
             -- executions from before the trigger was resumed are ignored once later ones are known
             and (
-                told.has_succeeded
-                or told.has_failed
-                or coalesce(settings.resumed_at < told.last_event_at, true)
+                reported.has_succeeded
+                or reported.has_failed
+                or coalesce(settings.resumed_at < reported.last_event_at, true)
                 or coalesce(open_documents.last_event_at <= settings.resumed_at, true)
             )
 

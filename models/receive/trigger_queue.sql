@@ -162,7 +162,7 @@ final as (
             when queue_capacity > 0 and not examined and queue_number > queue_capacity
                 then 'WAITING'
             else 'QUEUED'
-        end as place,
+        end as queue_outcome,
         case
             when left_out is not null then null
             when not is_enabled then 'DISABLED'

@@ -17,20 +17,23 @@ with
 left_out as (
 
     select
-        if(place = 'UNROUTED', if(destination is null, 'UNROUTED', 'UNKNOWN_DESTINATION'), place)
-            as event,
+        if(
+            queue_outcome = 'UNROUTED' and destination is not null,
+            'UNKNOWN_DESTINATION',
+            queue_outcome
+        ) as event,
         delivery_id,
         trigger_name,
         document_type,
         cast(null as string) as reference_id,
         case
-            when place = 'NOT_TAKEN' then 'received before the trigger takes deliveries'
+            when queue_outcome = 'NOT_TAKEN' then 'received before the trigger takes deliveries'
             when destination is not null
                 then concat('no trigger is named ', destination)
             else concat('no trigger subscribes to ', coalesce(document_type, 'no document type'))
         end as message
     from {{ ref('trigger_queue') }}
-    where place in ('UNROUTED', 'NOT_TAKEN')
+    where queue_outcome in ('UNROUTED', 'NOT_TAKEN')
 
 ),
 

@@ -1,10 +1,10 @@
 {#- Executions that land before the decision are applied with it: those since the last run, and if
     the journal has earlier ones (EARLY), all that have landed. -#}
 {%- set remembered = run_query(
-    "select 1 from " ~ last_published('journal_entries') ~ " as told left semi join "
-    ~ ref('decisions') ~ " as decided on told.delivery_id = decided.delivery_id "
-    ~ "and told.trigger_name = decided.trigger_name and decided.is_decided "
-    ~ "where told.event = 'EARLY' limit 1"
+    "select 1 from " ~ last_published('journal_entries') ~ " as early left semi join "
+    ~ ref('decisions') ~ " as decided on early.delivery_id = decided.delivery_id "
+    ~ "and early.trigger_name = decided.trigger_name and decided.is_decided "
+    ~ "where early.event = 'EARLY' limit 1"
 ).rows | length > 0 if current_run() else false -%}
 with
 
@@ -34,9 +34,9 @@ executions as (
 
 ),
 
-told as (
+reported as (
 
-    {{ told_by_services('executions', 'settings') | indent(4) }}
+    {{ reported_by_services('executions', 'settings') | indent(4) }}
 
 ),
 
@@ -49,29 +49,29 @@ brought_up_to_date as (
         if(opened.adds_to_history, opened.key_check, null) as key_check,
         if(
             opened.adds_to_history,
-            {{ feed_time('opened.received_at', 'opened.landed_at', 'told.began_at') }},
+            {{ feed_time('opened.received_at', 'opened.landed_at', 'reported.began_at') }},
             null
         ) as started_at,
         if(
             opened.adds_to_history,
-            {{ feed_time('opened.received_at', 'opened.landed_at', 'told.service_ended_at') }},
+            {{ feed_time('opened.received_at', 'opened.landed_at', 'reported.service_ended_at') }},
             null
         ) as service_ended_at,
-        told.delivery_id is not null as begun,
-        coalesce(told.attempts, 0) as attempts,
-        told.last_event,
-        told.last_event_at,
-        told.last_started_at,
-        told.last_message,
-        {{ ended_by_service('told', 'settings.on_retry_failure') }} as ended_by,
+        reported.delivery_id is not null as begun,
+        coalesce(reported.attempts, 0) as attempts,
+        reported.last_event,
+        reported.last_event_at,
+        reported.last_started_at,
+        reported.last_message,
+        {{ ended_by_service('reported', 'settings.on_retry_failure') }} as ended_by,
         {{ run_clock() }} as decided_at,
         opened.for_run_id as run_id
     from opened
     inner join settings on opened.trigger_name = settings.trigger_name
-    left join told
+    left join reported
         on
-            opened.delivery_id = told.delivery_id
-            and opened.trigger_name = told.trigger_name
+            opened.delivery_id = reported.delivery_id
+            and opened.trigger_name = reported.trigger_name
 
 ),
 

@@ -22,10 +22,10 @@ with
 taken as (
 
     select
-        count_if(place = 'QUEUED') as queued,
-        count_if(place = 'WAITING') as not_examined,
-        count_if(place in ('UNROUTED', 'NOT_TAKEN')) as unrouted,
-        count_if(place = 'REJECTED') as rejected,
+        count_if(queue_outcome = 'QUEUED') as queued,
+        count_if(queue_outcome = 'WAITING') as not_examined,
+        count_if(queue_outcome in ('UNROUTED', 'NOT_TAKEN')) as unrouted,
+        count_if(queue_outcome = 'REJECTED') as rejected,
         -- returning deliveries are counted before the queue, so that a lost one is noticed
         count_if(origin = 'LANDED' and not had_waited)
         + (select count(*) from {{ ref('returning_deliveries') }}) as taken,

@@ -30,7 +30,7 @@ rejected_by_receipt as (
         raw_text,
         landed_at
     from {{ ref('trigger_queue') }}
-    where place = 'REJECTED'
+    where queue_outcome = 'REJECTED'
 
 ),
 

@@ -48,7 +48,7 @@ not_taken as (
         waiting_reason as reason,
         cast(null as string) as blocked_by_delivery_id
     from {{ ref('trigger_queue') }}
-    where place = 'WAITING'
+    where queue_outcome = 'WAITING'
 
 ),
 

@@ -41,9 +41,9 @@ in_words as (
                 when service is null
                     then 'completed by being decided: there is nothing to run, new_documents has it'
                 when state_in_words is not null then state_in_words
-                when told is null then 'handed over to its service'
+                when reported is null then 'handed over to its service'
             end,
-            told,
+            reported,
             noted,
             returned,
             if(

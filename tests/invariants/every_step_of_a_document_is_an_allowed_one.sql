@@ -7,7 +7,7 @@ with
 queue as (
 
     select * from {{ ref('trigger_queue') }}
-    where for_run_id = {{ run }} and place != 'REJECTED'
+    where for_run_id = {{ run }} and queue_outcome != 'REJECTED'
 
 ),
 

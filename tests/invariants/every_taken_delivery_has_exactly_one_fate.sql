@@ -8,12 +8,12 @@ taken as (
     select
         -- a rejected row may have no delivery_id
         if(
-            place = 'REJECTED',
+            queue_outcome = 'REJECTED',
             sha2(concat_ws(':', landed_file, landed_position), 256),
             delivery_id
         ) as taken_id,
         trigger_name,
-        place
+        queue_outcome
     from {{ ref('trigger_queue') }}
     where for_run_id = {{ run }}
 
@@ -62,7 +62,7 @@ final as (
     select
         coalesce(taken.taken_id, fates.taken_id) as taken_id,
         coalesce(taken.trigger_name, fates.trigger_name) as trigger_name,
-        max(taken.place) as place,
+        max(taken.queue_outcome) as queue_outcome,
         sort_array(collect_list(fates.fate)) as fates
     from taken
     full outer join fates
@@ -76,10 +76,10 @@ final as (
 select *
 from final
 where
-    place is null
+    queue_outcome is null
     or size(fates) != 1
-    or not case place
+    or not case queue_outcome
         when 'QUEUED' then fates[0] in ('DECIDED', 'WAITING')
         when 'NOT_TAKEN' then fates[0] = 'UNROUTED'
-        else fates[0] = place
+        else fates[0] = queue_outcome
     end

@@ -6,7 +6,7 @@ all_deliveries as (
 
 ),
 
-told as (
+reported as (
 
     select
         delivery_id,
@@ -18,7 +18,7 @@ told as (
                     sort_array(
                         collect_list(
                             named_struct(
-                                'told_at', coalesce(recorded_at, ended_at, started_at),
+                                'reported_at', coalesce(recorded_at, ended_at, started_at),
                                 'execution_id', execution_id,
                                 'event', event,
                                 'attempt', attempt,
@@ -30,13 +30,13 @@ told as (
                         ' ',
                         e.event,
                         concat('(attempt ', e.attempt, ')'),
-                        {{ time_in_words('e.told_at') }},
+                        {{ time_in_words('e.reported_at') }},
                         concat('"', e.message, '"')
                     )
                 ),
                 ', '
             )
-        ) as told
+        ) as reported
     from {{ source('landing', 'trigger_executions') }}
     group by delivery_id, trigger_name
 
@@ -95,7 +95,7 @@ final as (
     select
         all_deliveries.*,
         execution_state.state_in_words,
-        told.told,
+        reported.reported,
         noted.noted,
         remembered.remembered_until,
         concat(
@@ -121,10 +121,10 @@ final as (
         on
             all_deliveries.delivery_id = execution_state.delivery_id
             and all_deliveries.trigger_name = execution_state.trigger_name
-    left join told
+    left join reported
         on
-            all_deliveries.delivery_id = told.delivery_id
-            and all_deliveries.trigger_name = told.trigger_name
+            all_deliveries.delivery_id = reported.delivery_id
+            and all_deliveries.trigger_name = reported.trigger_name
     left join noted
         on
             all_deliveries.delivery_id = noted.delivery_id
