@@ -36,7 +36,7 @@ def prepare(project: Project, profiles_dir: str | None, target: str | None) -> s
 
     with tempfile.TemporaryDirectory(prefix="exactly_once_") as folder:
         place = Path(folder)
-        _write_profile(place, parameters)
+        write_profile(place, parameters)
         # loads the seeds, and lets Spark fetch and name the jars
         _dbt(project, place, ["seed"], {})
         archive = archive_of(quickened(parameters))
@@ -57,8 +57,11 @@ def prepare(project: Project, profiles_dir: str | None, target: str | None) -> s
     return f"{archive} made, {archive.stat().st_size >> 20} MB"
 
 
-def _write_profile(place: Path, parameters: dict[str, Any]) -> None:
-    """The target with its lake in another place; a catalog on a server stays what it is."""
+def write_profile(place: Path, parameters: dict[str, Any]) -> None:
+    """Write a profiles.yml for the target with its lake in another place.
+
+    A catalog on a server stays what it is.
+    """
     moved = dict(parameters)
     for name, value in parameters.items():
         setting = CATALOG_SETTING.fullmatch(name)

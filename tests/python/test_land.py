@@ -15,11 +15,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from dbt_runs import DbtRuns
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once import cli
-from dbt_exactly_once.adapter.lake import ensure_place
+from dbt_exactly_once.adapter.lake import SQLITE, ensure_place
+from dbt_exactly_once.adapter.prepare import write_profile
 from dbt_exactly_once.adapter.session import Project, find_project, read_credentials
 from dbt_exactly_once.commands.land import LANDING_TABLES
 from dbt_exactly_once.errors import ExactlyOnceError
@@ -643,3 +645,19 @@ def test_what_a_rest_catalog_calls_its_warehouse_is_no_folder(
     ensure_place(parameters)
     assert parameters == given
     assert not list(tmp_path.iterdir())
+
+
+def test_a_lake_is_prepared_elsewhere_and_other_catalogs_are_left(tmp_path: Path) -> None:
+    there = {
+        "spark.sql.catalog.lake.uri": f"{SQLITE}/somewhere/catalog.db",
+        "spark.sql.catalog.lake.warehouse": "s3://bucket/warehouse",
+        "spark.sql.catalog.other.uri": "http://localhost:8181",
+        "spark.sql.catalog.other.warehouse": "name",
+    }
+    write_profile(tmp_path, there)
+    profile = yaml.safe_load((tmp_path / "profiles.yml").read_text(encoding="utf-8"))
+    assert profile["exactly_once"]["outputs"]["local"]["server_side_parameters"] == {
+        **there,
+        "spark.sql.catalog.lake.uri": f"{SQLITE}{tmp_path}/catalog.db",
+        "spark.sql.catalog.lake.warehouse": f"{tmp_path}/warehouse",
+    }
