@@ -330,7 +330,7 @@ def test_packages_that_do_not_fit_are_told(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_an_iceberg_for_another_spark_is_told(folder: Path, check: Check) -> None:
-    jar = "org.apache.iceberg:iceberg-spark-runtime-{}_2.13:1.11.0"
+    jar = "org.apache.iceberg:iceberg-spark-runtime-{}_2.13:1.12.0"
     for version, expected in (("3.5", 1), ("4.1", 0)):
         write_profile(
             folder,
