@@ -49,7 +49,7 @@ def lifecycle_page(project_folder: Path) -> str:
 
 
 def main() -> None:
-    """Write the page anew."""
+    """Rewrite the page."""
     folder = Path(__file__).parents[1]
     (folder / PICTURE).write_text(lifecycle_page(folder), encoding="utf-8")
 

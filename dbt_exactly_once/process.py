@@ -1,4 +1,4 @@
-"""Processes: who holds a lock and may be known to be dead; how one is told to stop."""
+"""Processes: whether the owner of a lock is known to be dead; signals that stop one."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _with_jars_on_class_path(credentials: SparkCredentials) -> SparkSession:
     """Open the session with its jars on Java's class path.
 
     Of jars that are added to a running Java only the first connection finds the classes. So Spark
-    resolves the packages first, where their jars are not known, and is started anew with them.
+    resolves the packages first, where their jars are not known, and is started again with them.
     """
     parameters = credentials.server_side_parameters
     spark = open_session(credentials)

@@ -46,7 +46,7 @@ def look_around(connection: Connection, hooks: str | None, command: str) -> None
         if hooks is not None:
             check_hooks(engine, hooks)
     except BaseException:
-        # as it was: whoever asks for it next is told as well
+        # as it was: whoever asks for it next gets the error as well
         connection.handle.close()
         connection.handle = LazyHandle(SparkConnectionManager.open)
         connection.state = ConnectionState.INIT

@@ -106,7 +106,7 @@ def remember_jars(spark: SparkSession, packages: str | None) -> None:
         written.write_text("\n".join(jars), encoding="utf-8")
         written.replace(_jar_list(packages))
     except OSError:
-        # an environment that cannot be written to: they are resolved anew each time
+        # an environment that cannot be written to: they are resolved each time
         return
 
 

@@ -91,7 +91,7 @@ def at_place(command: Command) -> Command:
 
 
 def broker_of(prefix: str, options: Mapping[str, Any]) -> str | None:
-    """The broker that the options name; one that needs an extra is told of here."""
+    """The broker that the options name; raises where its extra is not installed."""
     given = [name for name in BROKERS if options.get(name)]
     if len(given) > 1:
         raise click.UsageError(f"name one of --{prefix}{f', --{prefix}'.join(given)}")

@@ -88,7 +88,7 @@ WHITE_SPACE = re.compile(r"\s*")
 
 
 def member_text(text: str, name: str) -> str:
-    """The text of an object's member as it stands there: writing it anew would change numbers."""
+    """The text of an object's member as it stands there: writing it again would change numbers."""
 
     def skip(position: int) -> int:
         return WHITE_SPACE.match(text, position).end()  # type: ignore[union-attr]

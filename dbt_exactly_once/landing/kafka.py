@@ -66,7 +66,7 @@ class Kafka:
         self._all_down = False
         properties = {**read_properties(properties_file), **OWN_PROPERTIES}
         properties |= {"bootstrap.servers": brokers, "group.id": group, "error_cb": self._note}
-        # it would log lines for what is told in one
+        # the library would log several lines for an error that is reported in one
         silent = logging.Logger("kafka", level=logging.CRITICAL + 1)
         try:
             self._consumer = confluent_kafka.Consumer(properties, logger=silent)

@@ -2,7 +2,7 @@
 
 A request names the rejection. Its document, where it has one, is the corrected row (a JSON object
 with columns of landing.deliveries) or the payload to put in place of the row's. What lands goes
-through the run like any other delivery, and is judged anew.
+through the run like any other delivery, and is judged again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What became of the rows of one landing, and how it is told."""
+"""The outcome of one landing: counts, first reasons, exit status."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def _import_pika() -> Any:
     require_extra("rabbitmq")
     import pika
 
-    # it would log pages of what is told in a line
+    # the library would log pages for an error that is reported in a line
     logging.getLogger("pika").setLevel(logging.CRITICAL)
     return pika
 

@@ -115,7 +115,7 @@ def _import_package(folders: tuple[Path, ...]) -> ModuleType:
         submodule_search_locations=[str(folder) for folder in folders],
     )
     if spec is None or spec.loader is None:
-        raise ExactlyOnceError(f"exactly_once: {OWN_FOLDER} is not there: install the package anew")
+        raise ExactlyOnceError(f"exactly_once: {OWN_FOLDER} is missing: install the package again")
     package = importlib.util.module_from_spec(spec)
     sys.modules[PACKAGE] = package
     spec.loader.exec_module(package)

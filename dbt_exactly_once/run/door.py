@@ -228,7 +228,7 @@ class ExactlyOnce:
     def rebuild_history(
         self, graph: Mapping[str, Any], run_id: str, run_timeout: float, entries: str
     ) -> str:
-        """Make history_ledger anew, under the lock, of a query; returns how far."""
+        """Rebuild history_ledger, under the lock, from a query; returns how far."""
         self.describe(graph)
         return operations.rebuild_history(self._state, run_id, run_timeout, entries)
 

@@ -47,7 +47,7 @@ def maintain(
 
 
 def rebuild_history(state: State, run_id: str, run_timeout: float, entries: str) -> str:
-    """Make history_ledger anew; returns how far. See Upkeep.rebuild_history.
+    """Rebuild history_ledger; returns how far. See Upkeep.rebuild_history.
 
     entries: the query that gives its rows. Raises ExactlyOnceError where another ledger is not as
     it was published.

@@ -60,7 +60,7 @@ class Tables:
         return [table for table in tables if table.relation in existing]
 
     def existing_scratch(self) -> list[Table]:
-        """The tables that each run makes anew, as far as there are some."""
+        """The tables that each run recreates, as far as there are some."""
         existing = self.existing(self.schema)
         return [table for table in self._scratch if table.name in existing]
 

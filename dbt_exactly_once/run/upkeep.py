@@ -150,7 +150,7 @@ class Upkeep:
         return f"{removed} history entries removed that expired before {bound}"
 
     def rebuild_history(self, entries: str) -> str:
-        """Make history_ledger anew from a query of the other ledgers; returns what it did.
+        """Rebuild history_ledger from a query of the other ledgers; returns what it did.
 
         Entries that expired before the bound up to which the last run had history removed are left
         out.

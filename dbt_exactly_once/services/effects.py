@@ -132,7 +132,7 @@ class Effect:
 
 
 def _is_unknown(error: BaseException | None) -> bool:
-    """Whether an error says so, or one that it was made of."""
+    """Whether an error says so, or its cause does."""
     while error is not None and UNKNOWN not in str(error):
         error = error.__cause__
     return error is not None

@@ -28,7 +28,7 @@ VIEW = "error_documents"
 BATCH = 1000
 # a worker tries a broker that is down, or an address that is not known, again after so long
 RETRY_SECONDS = 60
-# of the view, what the publisher is told
+# the columns of the view that the publisher gets
 CONTENT = (
     "delivery_id",
     "trigger_name",

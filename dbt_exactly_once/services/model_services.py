@@ -227,7 +227,7 @@ class ModelServices:
     def _still_to_be_done(
         self, work_list: str, states: str, outcome: Outcome, check: Callable[[], None]
     ) -> bool | None:
-        """Whether nothing was told of the documents since they were listed; None where it was."""
+        """True if no event of the documents has landed since they were listed, else None."""
         check()
         told = self._engine.rows(
             f"select 1 from {work_list} as work left join {states} as states "

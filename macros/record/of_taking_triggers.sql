@@ -1,5 +1,5 @@
 {% macro of_taking_triggers() -%}
-    {#- The partitions of waiting_deliveries that this run writes anew; a literal list,
+    {#- The partitions of waiting_deliveries that this run rewrites; a literal list,
         so that the delete takes whole partitions and reads none. -#}
     {%- set names = run_query(
         "select trigger_name from " ~ ref('current_triggers') ~ " where rewrites_waiting"
