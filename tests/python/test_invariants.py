@@ -346,7 +346,7 @@ VIOLATIONS: dict[str, dict[str, tuple[str, Change]]] = {
         "rejected and not kept": ("rejected_deliveries", without("delivery_id is null")),
         "rejected and decided": (
             "trigger_queue",
-            with_values("delivery_id = 'rejected'", place="'QUEUED'"),
+            with_values("delivery_id = 'rejected'", queue_outcome="'QUEUED'"),
         ),
     },
     "every_returning_delivery_is_taken": {
