@@ -220,7 +220,7 @@ def java() -> psutil.Process:
 
 
 def forget_peak() -> float:
-    """Let the peak of Java's memory begin anew; returns its size, in gigabytes."""
+    """Reset the peak of Java's memory; returns its size, in gigabytes."""
     Path(f"/proc/{java().pid}/clear_refs").write_text("5")
     return java().memory_info().rss / 1e9
 
