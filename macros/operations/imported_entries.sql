@@ -8,7 +8,6 @@
     documents as (
 
         select
-            trigger_id,
             trigger_name,
             document_key,
             key_hash,
@@ -17,7 +16,7 @@
             max(expires_at) as expires_at
         from ({{ documents }})
         where import_outcome = 'LIVE' and {piece}
-        group by trigger_id, trigger_name, document_key, key_hash, key_check
+        group by trigger_name, document_key, key_hash, key_check
 
     ),
 
