@@ -1,4 +1,4 @@
-"""Errors that a person can mend, told in one line."""
+"""Errors that a person can mend, in one line."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ def one_line(error: BaseException) -> str:
     line = match.group(0) if match else causes[-1] if causes else next(telling, text)
     lost = re.search(r"Failed to connect: (jdbc:\S+)", text)
     if lost:
-        # the driver says more than the socket below it
+        # the driver reports more than the socket below it
         cause = re.sub(r"^[\w.]+(Exception|Error): ", "", causes[0]) if causes else line
         line = f"the catalog {lost.group(1)} cannot be reached: {cause}"
     # parameters of an address may hold a password
-    line = re.sub(r"(jdbc:[^\s?;]*)[?;][^\s:]*", r"\1", line)
+    line = re.sub(r"(jdbc:[^\s?;]*)[?;]\S*?(?=:?(?:\s|$))", r"\1", line)
     line = re.sub(r"(jdbc:\w+:)[^\s?;]*@", r"\1//", line)
     return re.sub(r"\s+", " ", line).strip()[:400]
 
 
 AGAIN = "start the run again: it finishes what was published and repeats what was not"
 MORE_MEMORY = "give Spark's processes more (spark.driver.memory, spark.executor.memory)"
-# what Spark says that is going down, and what Py4J and Thrift say where its process is not there
+# messages of a Spark that is going down, and of Py4J and Thrift where its process is not there
 ENDING = r"SparkContext was shut down|stopped SparkContext"
 GONE = r"Answer from Java side is empty|Connection refused|Connection reset|Could not connect to"
 
 
 @contextmanager
-def told_in_a_line() -> Iterator[None]:
-    """Turn an error that fills pages, or says no more than a socket knows, into a line that says
-    what, and what to do.
+def errors_in_one_line() -> Iterator[None]:
+    """Turn an error that fills pages, or knows only of a socket, into a line with what has
+    happened and what to do.
     """
     try:
         yield
@@ -54,7 +54,7 @@ def told_in_a_line() -> Iterator[None]:
     except Exception as error:
         text = _text_of(error)
         line = one_line(error)
-        # with a stack of the JVM, which may tell of another server that is gone
+        # with a stack of the JVM, which may be about another server that is gone
         is_javas = "\tat " in text
         if line.startswith("the catalog "):
             line = f"{line.removesuffix('.')} ({AGAIN})"

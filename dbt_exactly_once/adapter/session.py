@@ -50,6 +50,15 @@ class Project:
     def landing_schema(self) -> str:
         return str(self.variables["landing_schema"])
 
+    def seed_file(self, name: str) -> Path:
+        """The CSV of a seed: the project's own where it has one, else the package's."""
+        folders = [*folders_of(self.folder, "seed"), *folders_of(self.package_folder, "seed")]
+        found = (file for folder in folders for file in sorted(folder.rglob(f"{name}.csv")))
+        file = next(found, None)
+        if file is None:
+            raise ExactlyOnceError(f"there is no {name}.csv in {folders[0]}")
+        return file
+
 
 def find_project(project_dir: str | Path | None = None) -> Project:
     """The project in `project_dir`, else in the current folder or the nearest one above it."""
@@ -79,7 +88,7 @@ def has_package(project_dir: str | Path) -> bool:
     folder = Path(project_dir)
     content = read_yaml(folder / PROJECT_FILE)
     packages = str(content.get("packages-install-path", "dbt_packages"))
-    # only dbt can tell what Jinja stands for
+    # only dbt knows what Jinja stands for
     is_unknown = "{{" in packages
     return content["name"] == PACKAGE or is_unknown or (folder / packages / PACKAGE).is_dir()
 
@@ -88,6 +97,12 @@ def _variables(content: dict[str, Any]) -> dict[str, Any]:
     """What a dbt_project.yml sets for this package: for all packages, or under its name."""
     written = content.get("vars") or {}
     return {**written, **(written.get(PACKAGE) or {})}
+
+
+def folders_of(project_folder: Path, kind: str) -> list[Path]:
+    """Where a project has its seeds or models, by kind: seed or model."""
+    named = read_yaml(project_folder / PROJECT_FILE).get(f"{kind}-paths", [f"{kind}s"])
+    return [project_folder / name for name in named]
 
 
 def read_yaml(file: Path) -> dict[str, Any]:
@@ -107,7 +122,7 @@ def profiles_folder(project: Project, profiles_dir: str | Path | None = None) ->
 def read_credentials(
     project: Project, profiles_dir: str | Path | None = None, target: str | None = None
 ) -> SparkCredentials:
-    """What the target of profiles.yml says, rendered by dbt itself."""
+    """The target of profiles.yml, rendered by dbt itself."""
     from dbt.config.runtime import load_profile
     from dbt.flags import set_from_args
     from dbt_common.context import set_invocation_context
@@ -153,7 +168,7 @@ def parse_graph(
     given = [f"--{name}={value}" for name, value in options.items() if value]
     parsed = dbtRunner().invoke(["parse", "--quiet", *given])
     if not parsed.success:
-        raise ExactlyOnceError(f"{project.folder} cannot be parsed: `dbt parse` says why")
+        raise ExactlyOnceError(f"{project.folder} cannot be parsed: `dbt parse` shows why")
     parsed.result.build_flat_graph()
     return parsed.result.flat_graph
 
@@ -166,7 +181,7 @@ def schema_of_ledgers(
 ) -> str:
     """Where the ledgers and views are: a project with this one as its package may put them apart.
 
-    Only dbt can tell where, which takes it some seconds.
+    Only dbt knows where, which takes it some seconds.
     """
     if project.folder == project.package_folder:
         return credentials.schema
@@ -176,7 +191,7 @@ def schema_of_ledgers(
 
 @contextmanager
 def quiet_start(project: Project) -> Iterator[None]:
-    """Let a Spark that starts within write to logs/spark.log: what it says there is for nobody."""
+    """Let a Spark that starts within write to logs/spark.log: nobody needs it on the screen."""
     with quiet_start_to(project.folder / "logs" / "spark.log"):
         yield
 
@@ -197,7 +212,7 @@ def quiet_start_to(log: Path) -> Iterator[None]:
     except ExactlyOnceError:
         raise
     except Exception as error:
-        raise ExactlyOnceError(f"Spark did not start, {log} says why: {error}") from error
+        raise ExactlyOnceError(f"Spark did not start, {log} has the cause: {error}") from error
     finally:
         for number, copy in kept.items():
             os.dup2(copy, number)
@@ -206,7 +221,7 @@ def quiet_start_to(log: Path) -> Iterator[None]:
 
 def open_session(credentials: SparkCredentials) -> SparkSession:
     """The session that dbt would open for a target with `method: session`, made the same way, with
-    SESSION_SETTINGS in place of what the target says of them.
+    SESSION_SETTINGS in place of the target's values.
     """
     if credentials.method != "session":
         raise ExactlyOnceError(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt_exactly_once.adapter.engine import Engine, SqlEngine
-from dbt_exactly_once.errors import told_in_a_line
+from dbt_exactly_once.errors import errors_in_one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,7 +47,7 @@ class SessionEngine(SqlEngine):
         table = self._classes["Spark3Util"].loadIcebergTable(
             session._jsparkSession, f"{self.catalog()}.{relation}"
         )
-        # the catalog may have been told to keep tables for a while
+        # the catalog may be set to keep tables for a while
         table.refresh()
         return table
 
@@ -60,7 +60,7 @@ class SessionEngine(SqlEngine):
     def setting(self, key: str) -> str | None:
         return self._session.conf.get(key, None)
 
-    @told_in_a_line()
+    @errors_in_one_line()
     def properties(self, relation: str) -> dict[str, str] | None:
         from pyspark.errors import AnalysisException
 
@@ -74,15 +74,15 @@ class SessionEngine(SqlEngine):
                 raise
             return None
 
-    @told_in_a_line()
+    @errors_in_one_line()
     def columns(self, relation: str) -> list[str]:
         return [field.name() for field in self._table(relation).schema().columns()]
 
-    @told_in_a_line()
+    @errors_in_one_line()
     def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
         return {relation: self._snapshots(self._table(relation)) for relation in relations}
 
-    @told_in_a_line()
+    @errors_in_one_line()
     def commits_between(self, relation: str, start: str, end: str) -> list[str] | None:
         # a step for each commit: a table may have many snapshots from before the start
         table = self._table(relation)
@@ -95,17 +95,17 @@ class SessionEngine(SqlEngine):
             end = str(snapshot.parentId())
         return kinds if table.snapshot(int(start)) is not None else None
 
-    @told_in_a_line()
+    @errors_in_one_line()
     def has_snapshot(self, relation: str, snapshot: str) -> bool:
         return self._table(relation).snapshot(int(snapshot)) is not None
 
-    @told_in_a_line()
+    @errors_in_one_line()
     def fast_forward(self, relation: str, branch: str) -> None:
         self._table(relation).manageSnapshots().fastForwardBranch("main", branch).removeBranch(
             branch
         ).commit()
 
-    @told_in_a_line()
+    @errors_in_one_line()
     def drop_branch(self, relation: str, branch: str) -> None:
         table = self._table(relation)
         if table.refs().containsKey(branch):

@@ -87,7 +87,7 @@ def check_sharing(engine: Engine) -> None:
 def check_hooks(engine: Engine, content: str) -> None:
     """Refuse a server that has registered other functions than the project has.
 
-    A server that was started by other means has none: there Spark tells where one is called.
+    A server that was started by other means has none: there Spark reports where one is called.
     """
     if engine.setting(HOOKS_SETTING) not in (None, content):
         raise ExactlyOnceError(

@@ -27,7 +27,7 @@ SECONDS = 2
 
 
 def check_catalog(credentials: Any) -> Iterator[Finding]:
-    """What can be said of a target's catalog without opening it."""
+    """What can be found out of a target's catalog without opening it."""
     if credentials.method != "session":
         yield _answers("the server", f"thrift://{credentials.host}:{credentials.port}")
         return
@@ -55,7 +55,7 @@ def _uri(settings: Mapping[str, Any], name: str) -> Any:
 
 
 def _answers(what: str, address: str) -> Finding:
-    """Whether somebody listens at an address; nothing is said there."""
+    """Whether somebody listens at an address; nothing is sent there."""
     parts = urlsplit(address.removeprefix("jdbc:"))
     try:
         host, port = parts.hostname, parts.port or PORTS.get(parts.scheme)

@@ -16,7 +16,7 @@ from dbt_exactly_once.check.findings import Finding, left, right, wrong
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.extras import DISTRIBUTION
 
-# of all that must fit, those whose versions tell most
+# of all that must fit, those whose versions matter most
 SHOWN = ("dbt-core", "dbt-spark", "pyspark", "pyarrow")
 
 
@@ -65,7 +65,7 @@ def check_local_java() -> Finding:
         return wrong(error.msg)
     java = find_java()
     known = java_version(java) if java else None
-    return right(f"Java {known or 'of a version that it does not tell'} ({java})")
+    return right(f"Java {known or 'of an unknown version'} ({java})")
 
 
 def check_iceberg(settings: Mapping[str, Any]) -> Iterator[Finding]:

@@ -7,20 +7,23 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from dbt_exactly_once.adapter.session import Project
+from dbt_exactly_once.adapter.session import Project, folders_of
 from dbt_exactly_once.check.catalog import check_catalog
 from dbt_exactly_once.check.findings import Finding, Kind, left, right, wrong
 from dbt_exactly_once.check.installed import check_iceberg, check_local_java, check_versions
-from dbt_exactly_once.check.seeds import Seed, SeedCheck, folders, read_rules, read_seeds
-from dbt_exactly_once.check.spark_parser import SparkParser, spark_parser
+from dbt_exactly_once.check.seeds import macro_result, read_seeds
+from dbt_exactly_once.check.spark_parser import spark_parser
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.resolvers.hooks import Hooks, load_hooks
+from dbt_exactly_once.run.seed_check import Seed, SeedCheck
+from dbt_exactly_once.run.seeds import registered_names
 
 if TYPE_CHECKING:
     from dbt.adapters.spark.connections import SparkCredentials
 
 # the columns of seeds that only Spark's parser can read
 PARSED = ("filter", "key", "start_from")
+SEEDS = ("triggers", "trigger_conditions", "transports")
 SEES = "the columns that filters and keys name, and whether the lake has these seeds"
 
 
@@ -63,18 +66,19 @@ def _check_target(read_credentials: Callable[[], SparkCredentials], java: Findin
 def _check_seeds(project: Project, hooks: Hooks | None, has_java: bool) -> list[Finding]:
     """The configuration seeds, with Spark's parser where Java can start."""
     try:
-        rules = read_rules(project.package_folder)
-        seeds = read_seeds(project, rules["seed_rules"])
+        words, defaults = (
+            macro_result(project.package_folder, name)
+            for name in ("seed_words", "trigger_defaults")
+        )
+        seeds = read_seeds(project, SEEDS)
     except Exception as error:
         return [wrong(f"the seeds cannot be read: {one_line(error)}")]
     if hooks is None:
         return [left("the seeds, since python_udfs cannot be loaded")]
-    registered = {kind: hooks.names(kind) for kind in ("resolver", "resource_monitor")}
     asks = any(row.get(name) for seed in seeds.values() for row in seed.rows for name in PARSED)
     with spark_parser() if asks and has_java else nullcontext() as parser:
-        is_time = parser.is_time if parser else lambda _: True
-        problems = SeedCheck(rules, registered, is_time).problems(seeds)
-        problems += _unparsed(seeds, parser) if parser else []
+        check = SeedCheck(words, defaults, registered_names(hooks.names), parser)
+        problems = check.problems(seeds)
     found = [wrong(problem) for problem in problems]
     if not found:
         counts = (_count(len(seed.rows), name) for name, seed in seeds.items())
@@ -84,34 +88,15 @@ def _check_seeds(project: Project, hooks: Hooks | None, has_java: bool) -> list[
     return [*found, *_services(project, hooks, seeds), left(SEES)]
 
 
-def _unparsed(seeds: Mapping[str, Seed], parser: SparkParser) -> Iterator[str]:
-    """Filters and keys that Spark's parser refuses."""
-    for row in seeds["triggers"].rows:
-        name, key = row["trigger_name"], row.get("key", "").strip(" ")
-        problem = parser.problem(key) if key else None
-        if problem:
-            yield _cannot_be_used(f"triggers, trigger {name}: the key {key}", problem)
-    for row in seeds["trigger_conditions"].rows:
-        place = f"condition {row['position']} of trigger {row['trigger_name']}"
-        text = row["filter"].strip(" ")
-        problem = parser.problem(text) if text else None
-        if problem:
-            yield _cannot_be_used(f"trigger_conditions, {place}: the filter {text}", problem)
-
-
-def _cannot_be_used(what: str, problem: str) -> str:
-    return f"seed {what} cannot be used, correct it: {problem}"
-
-
 def _services(project: Project, hooks: Hooks, seeds: Mapping[str, Seed]) -> Iterator[Finding]:
     """Services that seem to be neither functions nor models: other programs have to be there."""
-    named = {row["service"].strip(" ") for row in seeds["trigger_conditions"].rows} - {""}
+    named = {row.get("service", "").strip(" ") for row in seeds["trigger_conditions"].rows} - {""}
     unknown = named - set(hooks.names("service"))
     if unknown:
         texts = "".join(
             f"{file.stem}\n{file.read_text(encoding='utf-8')}"
             for suffix in ("sql", "yml")
-            for folder in folders(project.folder, "model")
+            for folder in folders_of(project.folder, "model")
             for file in sorted(folder.rglob(f"*.{suffix}"))
         )
         unknown = {name for name in unknown if name not in texts}

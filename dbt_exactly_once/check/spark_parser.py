@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dbt_exactly_once.adapter.startup import find_java
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.run.filters import filter_sql
+from dbt_exactly_once.run.seed_check import Expressions
 
 PARSER = "org.apache.spark.sql.catalyst.parser.CatalystSqlParser$"
 TIMES = "org.apache.spark.sql.catalyst.util.SparkDateTimeUtils$"
@@ -17,8 +19,8 @@ TIMES = "org.apache.spark.sql.catalyst.util.SparkDateTimeUtils$"
 JAVA_OPTIONS = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto"]
 
 
-class SparkParser:
-    """What Spark says of a text before it knows any table."""
+class SparkParser(Expressions):
+    """Spark's judgement of a text before it knows any table."""
 
     def __init__(self, gateway: Any) -> None:
         self._gateway = gateway
@@ -29,8 +31,8 @@ class SparkParser:
         java = self._gateway.jvm.java.lang.Class.forName(name)
         return java.getField("MODULE$").get(None)
 
-    def problem(self, text: str) -> str | None:
-        """Why a filter or a key is none; None where it can be parsed."""
+    def problem(self, text: str, is_filter: bool) -> str | None:
+        """Why a filter or a key cannot be parsed; None where it can."""
         try:
             self._parser.parseExpression(filter_sql(text))
         except Exception as error:
@@ -57,6 +59,7 @@ def spark_parser() -> Iterator[SparkParser]:
         jarpath=str(next(jars.glob("py4j*.jar"))),
         classpath=f"{jars}/*",
         javaopts=JAVA_OPTIONS,
+        java_path=str(find_java() or "java"),
         die_on_exit=True,
         enable_auth=True,
     )

@@ -10,7 +10,7 @@ from dbt_exactly_once.commands.place import Place, at_place
 @click.command()
 @at_place
 def check(place: Place) -> int:
-    """Say what a run would stumble over, without Spark.
+    """List what would stop a run, without Spark.
 
     It looks at Java and Python, what is installed, the profile and its catalog, python_udfs and the
     seeds. The exit status is 1 where something is wrong.

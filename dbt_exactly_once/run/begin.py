@@ -46,7 +46,7 @@ def begin(
     _refuse_early_readers(state, graph, selected)
     if get_flags().FULL_REFRESH:
         raise ExactlyOnceError(
-            "exactly_once: --full-refresh would make the ledgers anew and process every "
+            "exactly_once: --full-refresh would recreate the ledgers and process every "
             "document again: leave it out, or start over with `dbt run-operation reset_state "
             "--args '{really: true}'` (`dbt seed --full-refresh` is harmless)"
         )

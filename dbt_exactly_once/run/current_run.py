@@ -45,7 +45,7 @@ class Run(Publication):
     effect_starts: dict[str, str] = field(default_factory=dict)
     # how the landed tables are read, by what was asked for so far
     landed_rows: dict[str, LandedRows] = field(default_factory=dict)
-    # requests to take a rejected landing again, and what became of them
+    # requests to take a rejected landing again, with their outcomes
     landed_again: list[LandedAgain] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
 

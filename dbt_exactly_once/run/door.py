@@ -113,8 +113,12 @@ class ExactlyOnce:
         guard_lock(self._state, self.run, model)
 
     def serve(self, node: Mapping[str, Any], sql: str, work: Any, states: Any) -> str:
-        """Run a service that is a model; returns what to say of it."""
+        """Run a service that is a model; returns its outcome, for the log."""
         return behind_publication.serve(self._state, self.run, node, sql, work, states)
+
+    def published_since(self, ledger: str, run_number: int | None) -> str:
+        """A relation of what runs after run_number have published in a ledger."""
+        return behind_publication.published_since(self._state, self._run, ledger, run_number)
 
     def start_of(self, relation: Any) -> str:
         """Where main of a table stands that this run adds to behind publication."""
@@ -122,9 +126,13 @@ class ExactlyOnce:
 
     def append_published(self, node: Mapping[str, Any], sql: str) -> None:
         """Append what a model selects to its table, behind publication."""
-        behind_publication.append_published(self._state, self._run, node, sql)
+        behind_publication.append_published(self._state, self.run, node, sql)
 
     # ---------------------------------------------------------------- seeds, conditions, resolvers
+
+    def seeds_read(self, graph: Mapping[str, Any]) -> set[str]:
+        """The ids of the seeds that this package reads."""
+        return seeds.seeds_read(graph)
 
     def seed_as_written(self, path: str, delimiter: str) -> Any:
         """The agate table of a CSV in which every cell is text."""
@@ -136,13 +144,18 @@ class ExactlyOnce:
             self._decision_rules = seeds.seed_as_written(path, ",").rows
         return self._decision_rules
 
-    def noted(self, key: str) -> str | None:
-        """What a run has noted under a key."""
-        return seeds.noted(self._state, key)
-
-    def note(self, key: str, value: str) -> None:
-        """Note for the next runs what this one has found out."""
-        seeds.note(self._state, self._run, key, value)
+    def check_seeds(
+        self,
+        graph: Mapping[str, Any],
+        words: Mapping[str, Sequence[str]],
+        defaults: Mapping[str, tuple[str, str | None]],
+        previewed: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        """Stop a run before anything is decided, with a line for each wrong value in a seed."""
+        registered = seeds.registered_names(self.hook_names)
+        seeds.check_seeds(
+            self._state, self._run, graph, words, defaults, registered, previewed or {}
+        )
 
     def check_seeds_stayed(self) -> None:
         """Refuse what was decided by seeds that another command has loaded meanwhile."""

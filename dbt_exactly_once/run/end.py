@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING
-from dbt_exactly_once.errors import ExactlyOnceError, one_line, told_in_a_line
+from dbt_exactly_once.errors import ExactlyOnceError, errors_in_one_line, one_line
 from dbt_exactly_once.run import maintenance
 from dbt_exactly_once.run.consumption import keep_consumed, tag_of
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.upkeep import Upkeep
 
-# a run tells of so many triggers at its end
+# a run lists so many triggers at its end
 SAID_TRIGGERS = 20
 
 
@@ -22,7 +22,7 @@ def publish(state: State, run: Run, news: int, findings: Sequence[str]) -> None:
     """Make the run's branch the truth, `published_runs` first.
 
     news: how much the run has found that the last one did not know; where it is 0 and nothing was
-    landed, nothing is published. findings: what to say of the run at its end. Raises
+    landed, nothing is published. findings: lines for the end of the run. Raises
     ExactlyOnceError where the count does not close or where another run has taken over meanwhile.
     """
     counts = state.engine.rows(
@@ -59,7 +59,7 @@ def publish(state: State, run: Run, news: int, findings: Sequence[str]) -> None:
         run.messages.append(f"{run.removed:,} expired history entries removed")
 
 
-@told_in_a_line()
+@errors_in_one_line()
 def end(state: State, run: Run, upkeep_every: int, retention: Mapping[str, Any] | None) -> None:
     """Leave nothing of an unpublished run behind and give the lock back.
 
@@ -80,7 +80,7 @@ def end(state: State, run: Run, upkeep_every: int, retention: Mapping[str, Any] 
 
 
 def _maintain(state: State, run: Run, retention: Mapping[str, Any]) -> list[str]:
-    """Upkeep at the end of a run; what goes wrong there is said and undoes nothing."""
+    """Upkeep at the end of a run; what goes wrong there is reported and undoes nothing."""
     if state.lock.holder() != run.run_id:
         return ["no upkeep: another run has taken over"]
     try:

@@ -53,7 +53,7 @@ def make_schemas(state: State) -> None:
 def refuse_lost_ledgers(state: State, missing: Sequence[str], existing: Collection[str]) -> None:
     """Refuse where a ledger that was published is gone; one that a later version adds is not.
 
-    The last row of published_runs tells which were published; where that ledger itself is gone,
+    The last row of published_runs lists which were published; where that ledger itself is gone,
     the others were if they have rows.
     """
     if RECORD not in missing:
@@ -88,7 +88,7 @@ def _make_ledger(state: State, name: str) -> None:
 
 
 def _check_version(state: State, existing: Collection[str]) -> None:
-    """Refuse a lake of another version; where no ledger says which, by its columns."""
+    """Refuse a lake of another version; where no ledger has it, by its columns."""
     check_version(state.engine, state.tables.record.relation)
     if state.tables.record.name not in existing:
         for table in state.tables.existing_tables():

@@ -86,15 +86,17 @@ def reset_state(
     between leaves none that is ahead of its ledgers.
     """
     with _locked(state, run_id, run_timeout):
-        existing = state.tables.existing(state.tables.schema)
         tables = [
             node
             for node in graph["nodes"].values()
             if node["resource_type"] == "model"
             and {"transaction", "state"} & set(node["tags"])
-            and node["config"]["materialized"] != "view"
-            and node["alias"] in existing
+            and node["config"]["materialized"] not in ("view", "ephemeral")
         ]
+        # a model may be in a schema of its own, which is there once it was built
+        schemas = {str(row[0]) for row in state.engine.rows("show namespaces")}
+        existing = state.tables.existing_in(schemas & {node["schema"] for node in tables})
+        tables = [node for node in tables if f"{node['schema']}.{node['alias']}" in existing]
         tables.sort(key=lambda node: ("state" not in node["tags"], node["alias"]))
         for node in tables:
             state.engine.rows(f"drop table if exists {node['schema']}.{node['alias']} purge")
@@ -102,7 +104,7 @@ def reset_state(
 
 
 def migrate(state: State, run_id: str, run_timeout: float) -> list[str]:
-    """Bring a lake of an earlier version to this one; says what it did."""
+    """Bring a lake of an earlier version to this one; returns lines that report it."""
     engine, tables = state.engine, state.tables
     with _locked(state, MIGRATION + run_id, run_timeout):
         version = version_of(engine, tables.record.relation)

@@ -1,35 +1,129 @@
-"""The seeds of a run: read as they are written, checked once, unchanged until it publishes."""
+"""The seeds of a run: as they are written, checked at its start, unchanged until it publishes."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dbt_exactly_once.adapter.engine import literal
+from dbt_exactly_once.adapter.engine import Engine, literal
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.current_run import Run
+from dbt_exactly_once.run.filters import expression_problem
+from dbt_exactly_once.run.seed_check import Expressions, Seed, SeedCheck
+from dbt_exactly_once.run.seed_rules import REGISTERED
 from dbt_exactly_once.run.state import State
+
+PACKAGE = "exactly_once"
 
 
 def seed_as_written(path: str, delimiter: str) -> Any:
-    """The agate table of a CSV in which every cell is text, also one that says null."""
+    """The agate table of a CSV in which every cell is text, also one whose text is null."""
     import agate
 
     text = agate.TypeTester(types=[agate.Text(cast_nulls=False)])
     return agate.Table.from_csv(path, column_types=text, encoding="utf-8-sig", delimiter=delimiter)
 
 
-def noted(state: State, key: str) -> str | None:
-    """What a run has noted under a key, see `note`."""
-    return (state.engine.properties(state.tables.record.relation) or {}).get(key)
+def check_seeds(
+    state: State,
+    run: Run,
+    graph: Mapping[str, Any],
+    words: Mapping[str, Sequence[str]],
+    defaults: Mapping[str, tuple[str, str | None]],
+    registered: Mapping[str, list[str]],
+    previewed: Mapping[str, Mapping[str, Any]],
+) -> None:
+    """Stop a run before anything is decided, with a line for each wrong value.
+
+    graph: of dbt. For words, defaults, registered see SeedCheck; for previewed its of_preview.
+    Raises ExactlyOnceError.
+    """
+    seeds = _loaded(state.engine, run, graph)
+    spark = _Spark(state.engine, state.tables.landed["deliveries"].relation)
+    check = SeedCheck(words, defaults, registered, spark)
+    problems = check.problems(seeds)
+    if not problems:
+        problems = check.of_preview(previewed, seeds["triggers"])
+    if problems:
+        raise ExactlyOnceError("\n".join(f"exactly_once: {problem}" for problem in problems))
 
 
-def note(state: State, run: Run, key: str, value: str) -> None:
-    """Note for the next runs what this one has found out; a preview leaves no trace."""
-    if run.publishes:
-        state.engine.rows(
-            f"alter table {state.tables.record.relation} "
-            f"set tblproperties ({literal(key)} = {literal(value)})"
+def registered_names(names: Callable[[str], list[str]]) -> dict[str, list[str]]:
+    """The functions of python_udfs by the settings that name one; names: gives those of a kind."""
+    return {setting: names(setting) for setting in REGISTERED}
+
+
+class _Spark(Expressions):
+    """Asks the session of a run, which knows the columns of deliveries."""
+
+    def __init__(self, engine: Engine, deliveries: str) -> None:
+        self._engine = engine
+        self._deliveries = deliveries
+
+    def problem(self, text: str, is_filter: bool) -> str | None:
+        return expression_problem(self._engine, text, self._deliveries, is_filter)
+
+    def is_time(self, text: str) -> bool:
+        # of a literal Spark would read "yesterday" as a time, of a column it does not
+        ((is_time,),) = self._engine.rows(
+            "select try_cast(written as timestamp) is not null "
+            f"from values ({literal(text)}) as cell (written)"
         )
+        return bool(is_time)
+
+
+def seeds_read(graph: Mapping[str, Any]) -> set[str]:
+    """The ids of the seeds that this package reads; another project may bring its own for them."""
+    return {
+        name
+        for node in graph["nodes"].values()
+        if node["package_name"] == PACKAGE and node["resource_type"] in ("model", "test")
+        for name in node["depends_on"]["nodes"]
+        if name.startswith("seed.")
+    }
+
+
+def _loaded(engine: Engine, run: Run, graph: Mapping[str, Any]) -> dict[str, Seed]:
+    """The seeds that this package reads, as the lake has them.
+
+    They are loaded outside of the transaction: one that is not the version of its CSV is refused.
+    """
+    seeds = [graph["nodes"][name] for name in sorted(seeds_read(graph))]
+    queries = []
+    for seed in seeds:
+        relation = f"{seed['schema']}.{seed['alias']}"
+        run.seeds[relation] = _snapshot_of_csv(engine, relation, seed)
+        cells = "to_json(struct(*), map('ignoreNullFields', 'false'))"
+        queries.append(f"select {literal(seed['name'])}, {cells} from {relation}")
+    rows: dict[str, list[dict[str, str]]] = {seed["name"]: [] for seed in seeds}
+    for name, cells in engine.rows("\nunion all\n".join(queries)):
+        rows[name].append({key: text or "" for key, text in json.loads(cells).items()})
+    return {
+        seed["name"]: Seed(
+            seed["name"],
+            seed["original_file_path"],
+            [*rows[seed["name"]][0]] if rows[seed["name"]] else [],
+            rows[seed["name"]],
+        )
+        for seed in seeds
+    }
+
+
+def _snapshot_of_csv(engine: Engine, relation: str, seed: Mapping[str, Any]) -> str:
+    """The snapshot of a seed's table, where that was loaded from the CSV as it is now."""
+    loaded = engine.properties(relation) or {}
+    if loaded and "csv-checksum" not in loaded:
+        raise ExactlyOnceError(
+            f"exactly_once: seed {seed['name']} was loaded by dbt and not by this package: run "
+            "`dbt seed --full-refresh`"
+        )
+    if loaded.get("csv-checksum") != seed["checksum"]["checksum"]:
+        raise ExactlyOnceError(
+            f"exactly_once: seed {seed['name']} in the lake is not the version of "
+            f"{seed['original_file_path']}: run `dbt seed`"
+        )
+    return loaded["current-snapshot-id"]
 
 
 def check_seeds_stayed(state: State, run: Run) -> None:

@@ -1,10 +1,14 @@
 {% materialization seed, adapter='spark' %}
     {#- A seed is replaced in one atomic statement, and only where its CSV has changed: the file's
-        checksum is kept with the table, so that a run can tell whether it sees the CSV's version.
-        Every cell is text, as it was written: dbt would read one that says null as no text at all,
+        checksum is kept with the table, so that a run knows whether it sees the CSV's version.
+        Every cell is text, as it was written: dbt would read the text null as no text at all,
         and 007 as a number where its column has no type. A blank cell is null, and so is a column
         of meta.added_columns that a CSV of an earlier version lacks. Names its macro with the
-        package, since another project calls this for seeds of its own. -#}
+        package, since another project calls this for all of its seeds; those that are nothing to
+        this package are dbt's. -#}
+    {%- if model.unique_id not in adapter.exactly_once.seeds_read(graph) -%}
+        {{ return(dbt.materialization_seed_default()) }}
+    {%- endif -%}
     {%- set relation = this.incorporate(type='table') -%}
     {%- set checksum = model.checksum.checksum -%}
     {%- set existing = load_cached_relation(this) -%}

@@ -1,13 +1,34 @@
 {% macro end_run(results) %}
+    {#- Ends the run and logs what it did, with what a person should do of each test of
+        tests/warnings that has warned in this command. -#}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
         {%- set run = adapter.exactly_once.end(
             var('maintain_every_runs') | int, retention()
         ) -%}
         {%- if run is not none -%}
-            {%- set messages = run.messages or ['nothing was published; the ledgers are as before'] -%}
+            {%- set lines = run.messages or ['nothing was published; the ledgers are as before'] -%}
+            {%- set kinds = [] -%}
+            {%- for result in results if result.status == 'warn' and 'warning' in result.node.tags -%}
+                {%- do kinds.append(sql_text(result.node.config.meta.kind)) -%}
+            {%- endfor -%}
+            {%- if kinds -%}
+                {%- set view = graph.nodes['model.exactly_once.things_to_do'] -%}
+                {%- set warnings -%}
+                    select
+                        concat(
+                            concat_ws(', ', 'to do', trigger_name), ': ', format_number(documents, 0),
+                            ' ', what, '; ', what_to_do
+                        )
+                    from {{ view.schema }}.{{ view.alias }}
+                    where kind in ({{ kinds | join(', ') }})
+                    order by kind, trigger_name
+                    limit 20
+                {%- endset -%}
+                {%- set lines = lines + run_query(warnings).columns[0].values() | list -%}
+            {%- endif -%}
             {%- set seconds = (modules.datetime.datetime.now(modules.pytz.utc)
                 - run_started_at).total_seconds() -%}
-            {%- for line in messages + warning_lines(results) + ['took %.0f s' | format(seconds)] -%}
+            {%- for line in lines + ['took %.0f s' | format(seconds)] -%}
                 {%- do log('exactly_once: ' ~ line, info=true) -%}
             {%- endfor -%}
         {%- endif -%}

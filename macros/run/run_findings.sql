@@ -1,5 +1,5 @@
 {% macro run_findings() -%}
-    {#- What a person should hear of at the end of a run, as one JSON array of texts: causes of
+    {#- What a person should know at the end of a run, as one JSON array of texts: causes of
         doubt, triggers that are suspended, and count as the only method where it is not given. -#}
     select to_json(collect_list(line))
     from (
@@ -12,7 +12,7 @@
             select
                 trigger_name,
                 rule_id,
-                -- a rule about the key says what is wrong with it
+                -- of a rule about the key: what is wrong with it
                 if(decided_by = 'ID', key_state, null) as key_state,
                 cast(null as string) as resolver_result,
                 cast(null as string) as message,
@@ -61,7 +61,7 @@
             concat(
                 'warning, ', trigger_name, ': ', format_number(count(*), 0), ' taken for NEW ',
                 'because their transport does not count deliveries; use_history: true, or a ',
-                'resolver, would tell copies'
+                'resolver, would recognize copies'
             )
         from {{ ref('decisions') }}
         where decided_by = 'COUNT' and redelivery = 'UNDEFINED'

@@ -1,6 +1,6 @@
 {% macro seed_value(setting, type, text) -%}
-    {#- What a cell of a seed says, as a value of its type; null where it is blank, and where it
-        cannot be read. The one reading of seeds: what it cannot read, seed_violations refuses.
+    {#- The value of a cell of a seed, as its type; null where it is blank, and where it
+        cannot be read, which check_seeds refuses (SeedCheck.value is the same in Python).
         Blanks around a value and the case of its letters mean nothing; a name keeps its case.
 
         setting: the column, see seed_words; type: of Spark; text: an expression over the cell. -#}
@@ -14,7 +14,7 @@
     {%- elif type in ['int', 'bigint'] -%}
         if({{ text }} rlike '^[0-9]+$', try_cast({{ text }} as {{ type }}), null)
     {%- elif setting in ['resolver', 'resource_monitor'] -%}
-        if({{ text }} rlike '^(?i:none)?$', null, {{ text }})
+        if({{ text }} rlike '(?s)^(?i:none)?(?!.)', null, {{ text }})
     {%- elif type == 'string' -%}
         nullif({{ text }}, '')
     {%- else -%}

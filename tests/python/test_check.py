@@ -16,9 +16,12 @@ import pytest
 import yaml
 from dbt_runs import PROJECT_FOLDER
 
+from dbt_exactly_once.adapter.session import find_project
 from dbt_exactly_once.check.findings import Kind
 from dbt_exactly_once.check.installed import check_versions
 from dbt_exactly_once.cli import main
+from dbt_exactly_once.landing.judging import contract
+from dbt_exactly_once.landing.landed_tables import read_landed_tables
 
 HOOKS = """
 from python_udfs import resolver, service
@@ -174,8 +177,9 @@ def test_a_seed_without_rows_or_columns_is_told(folder: Path, check: Check) -> N
         "processing_mode, detect_duplicates, use_history, history_time_to_live_ms, resolver, "
         "suspend_on_preprocessing_error, resource_monitor, max_retry_attempts, retry_interval_ms, "
         "on_retry_failure, execution_timeout_ms, queue_capacity, start_from: add it, a blank means "
-        "the default",
-        f"{WRONG}seed trigger_conditions is empty: fill {folder}/seeds/trigger_conditions.csv",
+        "the default where there is one, and run `dbt seed`",
+        f"{WRONG}seed trigger_conditions is empty: fill {folder}/seeds/trigger_conditions.csv and "
+        "run `dbt seed`",
     ]
 
 
@@ -345,3 +349,34 @@ def test_an_iceberg_for_another_spark_is_told(folder: Path, check: Check) -> Non
             f"{WRONG}profiles.yml: spark.jars.packages has Iceberg for Spark 3.5, installed "
             "is 4.1: name iceberg-spark-runtime-4.1_2.13"
         ) in lines or version == "4.1"
+
+
+def test_columns_that_a_seed_lacks_are_named(folder: Path, check: Check) -> None:
+    (folder / "seeds" / "trigger_conditions.csv").write_text("document_type\nletter\n")
+    (folder / "seeds" / "transports.csv").write_text("api\nMSG\n")
+    status, lines = check()
+    assert status == 1
+    wanted = {
+        "trigger_conditions": "trigger_name, position, condition_name, filter, service",
+        "transports": "transport, counts_deliveries, first_delivery_count",
+    }
+    assert [line for line in lines if line.startswith("wrong")] == [
+        f"{WRONG}{folder}/seeds/{name}.csv has no column {columns}: add it, a blank means the "
+        "default where there is one, and run `dbt seed`"
+        for name, columns in wanted.items()
+    ]
+
+
+def test_a_seed_may_stand_in_a_folder_of_its_own(folder: Path, check: Check) -> None:
+    """As dbt finds it, also where dbt_project.yml names another folder for seeds."""
+    project = yaml.safe_load((folder / "dbt_project.yml").read_text())
+    project["seed-paths"] = ["data"]
+    (folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
+    own = folder / "data" / "own"
+    own.mkdir(parents=True)
+    (own / "transports.csv").write_text(
+        "transport,api,counts_deliveries,first_delivery_count\nMYBUS,MSG,true,0\n"
+    )
+    found = find_project(folder)
+    assert found.seed_file("transports") == own / "transports.csv"
+    assert "'MYBUS'" in contract(found, read_landed_tables(found.package_folder)["deliveries"])[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from dbt_exactly_once.adapter.engine import Engine, SqlEngine
 from dbt_exactly_once.adapter.session_engine import SessionEngine, engine_of
-from dbt_exactly_once.errors import ExactlyOnceError, told_in_a_line
+from dbt_exactly_once.errors import ExactlyOnceError, errors_in_one_line, one_line
 
 Rows = Callable[[str], list[tuple[object, ...]]]
 SETTING = "spark.wap.branch"
@@ -147,7 +148,7 @@ def test_a_setting_is_set_read_and_reset(engine: Engine, spark: SparkSession) ->
 def test_an_error_of_pages_or_of_a_socket_is_a_line_that_says_what_to_do(
     error: Exception, line: str
 ) -> None:
-    with pytest.raises(ExactlyOnceError) as told, told_in_a_line():
+    with pytest.raises(ExactlyOnceError) as told, errors_in_one_line():
         raise error
     assert told.value.msg.startswith(line)
     assert "start the run again" in told.value.msg
@@ -155,5 +156,14 @@ def test_an_error_of_pages_or_of_a_socket_is_a_line_that_says_what_to_do(
 
 
 def test_an_error_that_is_clear_stays_as_it_is() -> None:
-    with pytest.raises(ValueError, match=r"^no such column$"), told_in_a_line():
+    with pytest.raises(ValueError, match=r"^no such column$"), errors_in_one_line():
         raise ValueError("no such column")
+
+
+def test_no_part_of_a_password_is_shown() -> None:
+    url = "jdbc:postgresql://host/db?user=u&password=ab:cd;ef"
+    error = RuntimeError(
+        f"failed\n\tat x\nCaused by: x.UncheckedSQLException: Failed to connect: {url}"
+    )
+    assert "jdbc:postgresql://host/db" in one_line(error)
+    assert not {"ab", "cd", "ef"} & set(re.split(r"\W+", one_line(error)))

@@ -76,6 +76,8 @@ def test_a_preview_publishes_nothing_and_says_what_it_would_have_decided(
     # with other settings
     other = {"preview_triggers": {"count_only": {"use_history": True}}}
     assert "count_only: 2 NEW" in say(runs, capfd, {**PREVIEW, **other})
+    blank = {"preview_triggers": {"count_only": {"detect_duplicates": ""}}}
+    assert "count_only: 2 NOT_CHECKED" in say(runs, capfd, {**PREVIEW, **blank})
     assert published(runs) == before
 
     # of all that has ever landed: of d2 and d3, which count leaves in doubt, history knows
@@ -124,6 +126,14 @@ def test_a_wrong_preview_is_refused_in_one_line(
         (
             settings(history_time_to_live_ms="2 h"),
             "history_time_to_live_ms is 2 h: use a whole number, 0 or more",
+        ),
+        (
+            {**PREVIEW, "preview_triggers": {"count_only": None}},
+            "trigger count_only: give settings, such as {use_history: true}",
+        ),
+        (
+            settings(key="substring("),
+            "preview_triggers, trigger count_only: the key substring( cannot be used",
         ),
     ):
         capfd.readouterr()

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import jinja2
 import pytest
-from dbt_runs import DbtRuns, failures
+from dbt_runs import PROJECT_FOLDER, DbtRuns, failures
 from pyspark.sql import SparkSession
 
+from dbt_exactly_once.check.seeds import macro_result
 from dbt_exactly_once.cli import main
+from dbt_exactly_once.run.seed_check import SeedCheck
 
 TRIGGERS = [
     {"trigger_name": "good"},
@@ -128,7 +131,7 @@ def test_a_column_that_a_later_version_has_added_is_named(runs: DbtRuns) -> None
     (told,) = failures(runs.dbt("run"))
     assert "seeds/triggers.csv has no column enabled, acknowledgement_mode, " in told
     assert "queue_capacity, start_from: add it" in told
-    assert "add it, a blank means the default, and run `dbt seed`" in told
+    assert "add it, a blank means the default where there is one, and run `dbt seed`" in told
 
 
 def test_seeds_that_were_right_are_looked_at_again_when_what_they_name_has_changed(
@@ -154,3 +157,48 @@ def test_seeds_that_were_right_are_looked_at_again_when_what_they_name_has_chang
     runs.rows("insert into {schema}.triggers (trigger_name, api) values ('foreign', 'AMQP')")
     for _ in range(2):
         assert "seed triggers, trigger foreign: api is AMQP" in failures(runs.dbt("run"))[0]
+
+
+CELLS = ["", " ", "true", " False ", "TRUE", "tRuE\n", "yes", "0", " 007 ", "-1", "1.5", "1e3"]
+CELLS += ["2147483647", "2147483648", "9223372036854775807", "9223372036854775808", "\u0663"]
+CELLS += ["5\n", "\t5", "2026-01-31", "2026-01-31T12:00:00+02:00", "24:00", "yesterday", "null"]
+CELLS += ["none", " None ", "none\n", "nones", "a.b", "MSG", " msg ", "jms\u00a0", "AMQP"]
+CELLS += ["DUPS_OK_ACKNOWLEDGE", "DUPS_O\u212a_ACKNOWLEDGE", "serial", "thro\u0175", "it's \\ %"]
+
+
+def test_a_cell_means_the_same_to_models_and_to_the_check(spark: SparkSession) -> None:
+    """`seed_value` in SQL and `SeedCheck.value` in Python read every cell alike."""
+    words, defaults = (
+        macro_result(PROJECT_FOLDER, name) for name in ("seed_words", "trigger_defaults")
+    )
+    text = (PROJECT_FOLDER / "macros" / "seeds" / "seed_value.sql").read_text(encoding="utf-8")
+    columns = [(name, kind) for name, (kind, _) in defaults.items()]
+    environment = jinja2.Environment(extensions=["jinja2.ext.do"])
+    values = [
+        environment.from_string(f"{text}{{{{ seed_value(name, kind, 'cell') }}}}").render(
+            name=name, kind=kind, seed_words=lambda: words
+        )
+        for name, kind in columns
+    ]
+    cells = spark.createDataFrame([(cell,) for cell in CELLS], "cell string")
+    texts = (
+        # a time may be written in many ways
+        f"cast({sql} as string)" if kind != "timestamp" else f"if({sql} is null, null, cell)"
+        for sql, (_, kind) in zip(values, columns, strict=True)
+    )
+    read = cells.selectExpr("cell", *(f"{text} as c{at}" for at, text in enumerate(texts)))
+
+    class Spark:
+        def is_time(self, text: str) -> bool:
+            cell = spark.createDataFrame([(text,)], "cell string")
+            return cell.selectExpr("try_cast(cell as timestamp) is not null").head()[0]
+
+    check = SeedCheck(words, defaults, {}, Spark())
+    different = [
+        (cell, name, value, expected)
+        for cell, *found in read.collect()
+        for (name, kind), value in zip(columns, found, strict=True)
+        if (expected := check.value(name, kind, cell))
+        != (value.strip(" ") if value and kind == "timestamp" else value)
+    ]
+    assert different == []

@@ -1,0 +1,146 @@
+"""What must hold of each configuration seed, as data.
+
+Of each seed:
+
+columns: what its CSV must have; key has come later, and a CSV that lacks it has blanks there.
+row_name: how a row is named, as pairs of words and a column.
+cells: a cell whose value cannot be read has the problem; so has a blank one, unless may_be_blank,
+and where `where` names a column only if that one is true. Of `registered` cells the value is also
+the name of a function of python_udfs.
+unique: columns, each with its type, whose values no two rows share.
+refers_to: a column whose values must stand in the same column of another seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+# the settings of seeds that name a function of python_udfs
+REGISTERED = ("resolver", "resource_monitor")
+
+_NUMBER = "a whole number, 0 or more"
+_USES = {
+    "boolean": "true or false",
+    "timestamp": "a time such as 2026-01-31 12:00:00 (UTC)",
+    "int": _NUMBER,
+    "bigint": _NUMBER,
+}
+_TRIGGER = ("trigger ", "trigger_name")
+_OF_TRIGGER = (" of trigger ", "trigger_name")
+_POSITION = [("condition ", "position"), _OF_TRIGGER]
+
+
+def seed_rules(
+    words: Mapping[str, Sequence[str]], defaults: Mapping[str, tuple[str, str | None]]
+) -> dict[str, dict[str, Any]]:
+    """The rules by seed; words and defaults are what the macros of their names return."""
+    return {
+        "triggers": {
+            "columns": ["trigger_name", *(name for name in defaults if name != "key")],
+            "row_name": [_TRIGGER],
+            "cells": [
+                _cell("trigger_name", "string", "trigger_name is blank: give every trigger a name"),
+                *_settings(words, defaults),
+            ],
+            "unique": [
+                {
+                    "columns": {"trigger_name": "string"},
+                    "row_name": [_TRIGGER],
+                    "problem": "the name stands there more than once: name every trigger "
+                    "differently",
+                }
+            ],
+        },
+        "trigger_conditions": {
+            "columns": [
+                "trigger_name",
+                "position",
+                "condition_name",
+                "document_type",
+                "filter",
+                "service",
+            ],
+            "row_name": _POSITION,
+            "cells": [
+                _cell(
+                    "position",
+                    "int",
+                    "position is no whole number: number the conditions of a trigger",
+                ),
+                _cell(
+                    "condition_name",
+                    "string",
+                    "condition_name is blank: give every condition a name",
+                ),
+                _cell(
+                    "document_type",
+                    "string",
+                    "document_type is blank: name the type that the condition takes",
+                ),
+            ],
+            "refers_to": {
+                "column": "trigger_name",
+                "seed": "triggers",
+                "problem": "no such trigger in the seed triggers: add it there or correct the name",
+            },
+            "unique": [
+                {
+                    "columns": {"trigger_name": "string", "position": "int"},
+                    "row_name": _POSITION,
+                    "problem": "two conditions stand in one position: number them differently",
+                },
+                {
+                    "columns": {"trigger_name": "string", "condition_name": "string"},
+                    "row_name": [("condition ", "condition_name"), _OF_TRIGGER],
+                    "problem": "the name stands there more than once in this trigger: name every "
+                    "condition differently",
+                },
+            ],
+        },
+        "transports": {
+            "columns": ["transport", "api", "counts_deliveries", "first_delivery_count"],
+            "row_name": [("transport ", "transport")],
+            "cells": [
+                _cell("api", "string", f"api is {{value}}: use {' or '.join(words['api'])}"),
+                _cell(
+                    "counts_deliveries", "boolean", "counts_deliveries is neither true nor false"
+                ),
+                {
+                    **_cell(
+                        "first_delivery_count",
+                        "int",
+                        "first_delivery_count is no whole number: say what the first delivery "
+                        "reads",
+                    ),
+                    "where": "counts_deliveries",
+                },
+            ],
+            "unique": [
+                {
+                    "columns": {"transport": "string"},
+                    "row_name": [("transport ", "transport")],
+                    "problem": "the name stands there more than once: name every transport once",
+                }
+            ],
+        },
+    }
+
+
+def _cell(column: str, kind: str, problem: str) -> dict[str, Any]:
+    return {"column": column, "type": kind, "problem": problem}
+
+
+def _settings(
+    words: Mapping[str, Sequence[str]], defaults: Mapping[str, tuple[str, str | None]]
+) -> list[dict[str, Any]]:
+    """The settings of triggers: of one of a few words, of a type, or the name of a function."""
+    found = []
+    for setting, (kind, _) in defaults.items():
+        if kind != "string" or setting in words:
+            use = " or ".join(words[setting]) if setting in words else _USES[kind]
+            found.append(_cell(setting, kind, f"{setting} is {{value}}: use {use}"))
+    for setting in REGISTERED:
+        problem = f"{setting} is {{value}}, which no module of python_udfs registers: use "
+        found.append({**_cell(setting, "string", problem), "registered": True})
+    return [{**cell, "may_be_blank": True} for cell in found]
