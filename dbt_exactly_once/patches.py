@@ -1,7 +1,7 @@
 """The members of dbt that are replaced at run time, and why: dbt offers nothing in their place.
 
 `PATCHES` lists all of them. A command whose project does not have this package gets dbt's own
-members. tests/python/test_patches.py tells when dbt has changed one of them, and when a reason is
+members. tests/python/test_patches.py fails when dbt has changed one of them, and when a reason is
 gone.
 """
 
@@ -26,7 +26,7 @@ from dbt_common.invocation import get_invocation_id
 from dbt_exactly_once.adapter.lake import ensure_place
 from dbt_exactly_once.adapter.session import open_session, quiet_start_to, share_compiled_code
 from dbt_exactly_once.adapter.shared_session import look_around
-from dbt_exactly_once.errors import ExactlyOnceError, told_in_a_line
+from dbt_exactly_once.errors import ExactlyOnceError, errors_in_one_line
 from dbt_exactly_once.resolvers.hooks import load_hooks, register_hooks
 from dbt_exactly_once.run.door import ExactlyOnce
 
@@ -105,7 +105,7 @@ def _session_of_this_command(credentials: SparkCredentials) -> SparkSession:
 
 
 def _opened_quietly(credentials: SparkCredentials) -> SparkSession:
-    """The session; a Spark that starts says nothing on the screen where dbt is to be quiet."""
+    """The session; a Spark that starts writes nothing on the screen where dbt is to be quiet."""
     from pyspark import SparkContext
 
     flags = get_flags()
@@ -130,24 +130,24 @@ def _keep_settings(connection: Connection) -> None:
 
 
 @contextmanager
-def _told_in_a_line(manager: SparkConnectionManager, sql: str) -> Iterator[None]:
+def _error_in_one_line(manager: SparkConnectionManager, sql: str) -> Iterator[None]:
     """Handle errors as the adapter does, which keeps the whole of them in its log."""
-    told: ExactlyOnceError | None = None
-    with told_in_a_line(), _original_handler(manager, sql):
+    raised: ExactlyOnceError | None = None
+    with errors_in_one_line(), _original_handler(manager, sql):
         try:
             yield
         except ExactlyOnceError as error:
             # of a handler within this one: the adapter would make another error of it
-            told = error
-    if told is not None:
-        raise told
+            raised = error
+    if raised is not None:
+        raise raised
 
 
 # ---------------------------------------------------------------- selected resources
 
 
 def _say_what_is_queued(queue: GraphQueue, *arguments: Any, **options: Any) -> None:
-    """Tell macros of what is queued as what is selected."""
+    """Give macros what is queued as what is selected."""
     _original_queue(queue, *arguments, **options)
     selected_resources.set_selected_resources(queue.get_selected_nodes())
 
@@ -170,7 +170,7 @@ PATCHES = (
     Patch(
         SparkConnectionManager,
         "exception_handler",
-        _told_in_a_line,
+        _error_in_one_line,
         "The adapter turns an error of Spark into the text of it, which is pages of Java's stack.",
     ),
     Patch(
@@ -202,7 +202,7 @@ ORIGINALS = {patch: vars(patch.owner).get(patch.member) for patch in PATCHES}
 
 def apply_patches() -> None:
     """Replace dbt's members in this process; starts no Spark."""
-    # PySpark logs every refused statement with the stack of the JVM; dbt tells it as well
+    # PySpark logs every refused statement with the stack of the JVM; dbt reports it as well
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     for patch in PATCHES:
         patch.apply()

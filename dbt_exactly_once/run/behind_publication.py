@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dbt_exactly_once.adapter.engine import literal
 from dbt_exactly_once.adapter.tables import Table, columns_of
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.current_run import Run
@@ -17,7 +18,7 @@ from dbt_exactly_once.services.model_services import ModelService, ModelServices
 
 
 def settle_services(state: State, run_id: str, graph: Mapping[str, Any]) -> list[str]:
-    """Finish what the services of runs that were cut off have started; returns lines to say."""
+    """Finish what services of runs that were cut off have started; returns lines on it."""
     services = model_services(graph)
     schemas = {service.relation.rpartition(".")[0] for service in services}
     return _services(state, run_id).settle(services, state.tables.existing_in(schemas))
@@ -26,7 +27,7 @@ def settle_services(state: State, run_id: str, graph: Mapping[str, Any]) -> list
 def serve(
     state: State, run: Run | None, node: Mapping[str, Any], sql: str, work: Any, states: Any
 ) -> str:
-    """Run a service that is a model; returns what to say of it. See ModelServices.run."""
+    """Run a service that is a model; returns its outcome, for the log. See ModelServices.run."""
     run = guard_lock(state, run, node["name"])
     if not run.publishes:
         return f"{node['name']}: a preview processes nothing"
@@ -37,6 +38,44 @@ def serve(
     return f"{service.service}: {outcome}"
 
 
+def published_since(state: State, run: Run, ledger: str, run_number: int | None) -> str:
+    """A relation of what runs after run_number have published in a ledger that is only appended to.
+
+    All of it where run_number is None. Reads the files appended since that run; where its snapshot
+    has expired, the ledger's run_id instead, which costs a scan and loses nothing.
+    """
+    relation = state.tables.ledgers[ledger].relation
+    nothing = f"(select * from {relation} where false)"
+    if not run.publishes:
+        # a preview does nothing behind publication
+        return nothing
+    if run_number is None:
+        return f"(select * from {relation})"
+    record = state.tables.record.relation
+    published = state.engine.rows(
+        f"select ledger_publishes[{literal(ledger)}] from {record} "
+        f"where kind = 'run' and run_number = {run_number}"
+    )
+    if not published:
+        raise ExactlyOnceError(
+            f"exactly_once: run {run_number} is not in {record} although a model behind it has its "
+            "rows: the ledgers were started over without it. Start over with `dbt run-operation "
+            "reset_state --args '{really: true}'`"
+        )
+    start, end = published[0][0], state.engine.refs([relation])[relation].get("main")
+    if start == end:
+        return nothing
+    if start and end and state.engine.commits_between(relation, start, end) is not None:
+        return (
+            f"(select * from {relation} with "
+            f"(`start-snapshot-id` = '{start}', `end-snapshot-id` = '{end}'))"
+        )
+    return (
+        f"(select * from {relation} where run_id in "
+        f"(select run_id from {record} where run_number > {run_number}))"
+    )
+
+
 def start_of(state: State, run: Run, relation: Any) -> str:
     """Where main of a table stands that this run adds to, see append_published."""
     start = main_of(state.engine, str(relation))
@@ -44,9 +83,10 @@ def start_of(state: State, run: Run, relation: Any) -> str:
     return start
 
 
-def append_published(state: State, run: Run, node: Mapping[str, Any], sql: str) -> None:
+def append_published(state: State, run: Run | None, node: Mapping[str, Any], sql: str) -> None:
     """Append what a model selects to its table, unless another run has added to it since the
     model has looked at it (start_of)."""
+    run = guard_lock(state, run, node["name"])
     table = Table(node["alias"], node["schema"], columns_of(node))
     state.engine.rows(table.ddl())
     add_columns(state.engine, table)

@@ -24,7 +24,7 @@ def landed_rows(state: State, run: Run, name: str) -> LandedRows:
         }
         rows = LandedRows.of(state.engine, state.tables.landed[name], consumed, landed, ledgers)
         run.landed_rows[name] = rows
-        run.messages += rows.says()
+        run.messages += rows.warnings()
     return rows
 
 
@@ -89,5 +89,5 @@ def land_resubmitted(state: State, run: Run) -> None:
         landed["deliveries"].relation,
         {name: kind for name, kind, _ in landed["deliveries"].columns},
     )
-    if any(became.delivery_id for became in run.landed_again):
+    if any(request.delivery_id for request in run.landed_again):
         run.landed["deliveries"] = mains_of(state.tables.refs(landed))["deliveries"]

@@ -51,6 +51,9 @@ class RunLock:
                 return
             except Exception as error:
                 holder = self._properties()
+                if holder and holder.get("run_id") == run_id:
+                    # it was made, only the answer was lost
+                    return
                 if holder is None:
                     if attempt == 2:
                         raise ExactlyOnceError(

@@ -19,7 +19,7 @@ from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.upkeep import Upkeep, utc_text
 
 # what later runs and rebuild_history ask of old journal entries: requests and ids that were used,
-# how documents ended that did not complete, and what services said before a decision
+# how documents ended that did not complete, and what services reported before a decision
 KEPT = {
     "journal_entries": (
         " and event not in ('RESUBMITTED', 'REFUSED', 'LOST', 'INTERRUPTED', 'EARLY')"
@@ -110,7 +110,7 @@ def _is_unread(state: State, upkeep: Upkeep, table: Table, condition: str) -> bo
     """Whether no run has consumed some of the rows of a condition yet."""
     main = state.engine.refs([table.relation])[table.relation].get("main")
     rows = LandedRows.of(state.engine, table, upkeep.consumed.get(table.name), main, {})
-    return rows.way == "TOLD" or bool(
+    return rows.way == "KNOWN" or bool(
         state.engine.rows(f"select 1 from {rows.unconsumed()} where {condition} limit 1")
     )
 
@@ -137,7 +137,7 @@ def _compact(state: State, name: str, table: Table) -> list[str]:
 
 
 def _rewrite_manifests(state: State, name: str, table: Table) -> list[str]:
-    """Make few lists of files of many; of this there is nothing to say."""
+    """Make few lists of files of many; nothing is reported of it."""
     state.engine.rows(
         f"call {state.engine.catalog()}.system.rewrite_manifests('{state.tables.full_name(table)}')"
     )

@@ -83,7 +83,7 @@ def history_of_entries(engine: Engine, record: Table, version: int) -> Table | N
 
 
 def move_history(engine: Engine, old: Table, ledger: Table) -> str:
-    """Fill history_ledger from the ledger document_history and drop that; says so.
+    """Fill history_ledger from the ledger document_history and drop that; returns a line for it.
 
     A row of the old ledger becomes a row with one entry. The next run makes a view of its name.
     """
@@ -108,7 +108,7 @@ def add_columns(engine: Engine, table: Table) -> list[str]:
 
 
 def bring_up(engine: Engine, tables: Iterable[Table]) -> list[str]:
-    """Give tables the columns they lack and a snapshot that has them; says which.
+    """Give tables the columns they lack and a snapshot that has them; returns lines that name them.
 
     A snapshot is read with the columns that its table had when it was made.
     """
@@ -130,7 +130,7 @@ class LedgerMigration:
         self._record = ledgers[RECORD].relation
 
     def change(self) -> list[str]:
-        """Check that the ledgers are as they were published, and change them; says what it did."""
+        """Check that the ledgers are as published, and change them; returns lines on it."""
         self._finish_publication()
         if not {HISTORY, HISTORY_OF_ENTRIES} & self._ledgers.keys():
             raise ExactlyOnceError(

@@ -3,7 +3,7 @@
 A publication is a run or an upkeep. It writes to a branch, and its row names for each ledger the
 snapshot it starts from and the one it publishes. `main` of published_runs moves to the branch
 first: from then on the publication has happened, and whatever stops it is finished by the next
-command that writes, from that row. `main` of a ledger is therefore where the last row says, or
+command that writes, from that row. `main` of a ledger is therefore where the last row has it, or
 behind it by snapshots of operation `replace`, with which Iceberg's compaction changes no row.
 Anything else was done by somebody else, and is refused.
 """
@@ -43,7 +43,7 @@ class Publication:
 
 
 class Publications:
-    """The rows of published_runs, and the ledgers as these say."""
+    """The rows of published_runs, and the ledgers as these have them."""
 
     def __init__(self, engine: Engine, tables: Tables, lock: RunLock) -> None:
         self._engine = engine
@@ -85,7 +85,7 @@ class Publications:
     def as_published(
         self, but: str | None = None
     ) -> tuple[dict[str, Any] | None, dict[str, str | None]]:
-        """The last row of published_runs, and main of each ledger, which is as that row says.
+        """The last row of published_runs, and main of each ledger, which is as that row has it.
 
         What was published is finished first. but: the ledger that may be missing or changed.
         """
@@ -163,7 +163,7 @@ class Publications:
         mains: Mapping[str, str | None],
         but: str | None = None,
     ) -> None:
-        """Refuse ledgers that are not as the last row of published_runs says."""
+        """Refuse ledgers that are not as the last row of published_runs has them."""
         if last is None:
             filled = [
                 table.name

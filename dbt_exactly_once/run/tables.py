@@ -1,4 +1,4 @@
-"""The tables of the project: what dbt's graph says of them, and which of them the lake has."""
+"""The tables of the project: what dbt's graph has of them, and which of them the lake has."""
 
 from __future__ import annotations
 

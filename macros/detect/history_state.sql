@@ -1,5 +1,5 @@
 {% macro history_state(completed_until, processing_until, received_at, is_unavailable, removed_until) -%}
-    {#- What history says of a key at a time, from the greatest end of life of its entries of each
+    {#- What history knows of a key at a time, from the greatest end of life of its entries of each
         kind. is_unavailable is the operator's setting; removed history cannot answer either. -#}
     case
         when {{ is_unavailable }} then 'UNAVAILABLE'

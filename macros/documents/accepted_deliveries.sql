@@ -2,7 +2,7 @@
     {#- A relation of the landed deliveries that keep the contract, with landing_rank: how they were
         judged when a run consumed them, whatever the transports are today. 0: accepted, or not
         consumed yet; 1: in conflict with an accepted one; 2: rejected for its transport. What was
-        rejected is told by its text, since its place in the table may change.
+        rejected is known by its text, since its place in the table may change.
 
         until: see landed_before; rejected: the ledger rejected_deliveries, by default as the last
         run published it. -#}

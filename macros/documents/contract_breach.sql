@@ -1,6 +1,6 @@
 {% macro contract_breach(transport_known) -%}
     {#- Why a delivery with well-typed columns breaks the contract, as a reason code; null where it
-        keeps it. `transport_known` is a condition that tells whether the transport is a known one.
+        keeps it. `transport_known` is a condition that is true for a known transport.
         `exactly-once land` renders this file too, so it uses nothing of dbt. -#}
     case
         when delivery_id is null or delivery_id = '' then 'MISSING_DELIVERY_ID'

@@ -1,5 +1,5 @@
 {% macro delivery_content(columns=none) -%}
-    {#- A hash of what a landed row says: all columns of its contract but landed_at, which landing
+    {#- A hash of a landed row's content: all columns of its contract but landed_at, which landing
         sets. `columns` (name, data_type) are those of the source table, by default of deliveries.
         `exactly-once land` renders this file too and gives the columns. -#}
     {%- if columns is none -%}
@@ -11,7 +11,7 @@
             {%- endfor -%}
         {%- endif -%}
     {%- endif -%}
-    {#- JSON says which column is null; a time goes in as a number, since its text has no
+    {#- JSON shows which column is null; a time goes in as a number, since its text has no
         microseconds -#}
     sha2(to_json(named_struct(
         {%- for column in columns if column.name != 'landed_at' %}

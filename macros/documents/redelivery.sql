@@ -1,5 +1,6 @@
 {% macro redelivery(count, transport) -%}
-    {#- What a redelivery count says, by a transport's counts_deliveries and first_delivery_count. -#}
+    {#- The meaning of a redelivery count, by a transport's counts_deliveries and
+        first_delivery_count. -#}
     case
         when not coalesce({{ transport }}.counts_deliveries, false) then 'UNDEFINED'
         when {{ count }} is null or {{ count }} < 0 then 'UNDEFINED'

@@ -6,19 +6,19 @@
 
     {{ run_hooks(pre_hooks) }}
 
-    {%- set said = adapter.exactly_once.serve(
+    {%- set outcome = adapter.exactly_once.serve(
         model,
         sql,
         ref('service_work'),
         ref('execution_state'),
     ) -%}
-    {%- if 'TRANSIENT_ERROR' in said -%}
-        {%- do exceptions.warn('exactly_once: ' ~ said) -%}
+    {%- if 'TRANSIENT_ERROR' in outcome -%}
+        {%- do exceptions.warn('exactly_once: ' ~ outcome) -%}
     {%- else -%}
-        {%- do log('exactly_once: ' ~ said, info=true) -%}
+        {%- do log('exactly_once: ' ~ outcome, info=true) -%}
     {%- endif -%}
-    {%- call noop_statement('main', said, 'OK', '0') -%}
-        -- {{ said }}
+    {%- call noop_statement('main', outcome, 'OK', '0') -%}
+        -- {{ outcome }}
     {%- endcall -%}
 
     {{ run_hooks(post_hooks) }}

@@ -1,5 +1,5 @@
 {% macro queue_facts() -%}
-    {#- What the SQL of trigger_queue and of what it is made of depends on, asked once a run, by
+    {#- What the SQL of trigger_queue and of its parts depends on, asked once a run, by
         checked_deliveries, before they are rendered: whether any
         trigger has a capacity, whether any takes deliveries that earlier runs have consumed, the
         expressions that give triggers their keys (pairs of trigger_name and key),
@@ -22,34 +22,36 @@
         'landed_days': none,
     } -%}
     {%- if run -%}
-        {%- set of_triggers -%}
+        {%- set asked -%}
             select
-                coalesce(bool_or(queue_capacity > 0), false) as has_capacity,
-                coalesce(bool_or(takes_earlier_landings), false) as takes_earlier,
-                to_json(sort_array(collect_list(
-                    if(key is null, null, struct(trigger_name, key))
-                ))) as key_expressions
-            from {{ ref('current_triggers') }}
+                triggers.*,
+                (
+                    select to_json(collect_list(struct(day, has_resubmissions)))
+                    from (
+                        select
+                            cast(to_date(landed_received_at) as string) as day,
+                            bool_or(resubmission_id is not null) as has_resubmissions
+                        from {{ ref('returning_deliveries') }}
+                        group by day
+                    )
+                ) as returning,
+                (
+                    select to_json(sort_array(collect_set(cast(to_date(received_at) as string))))
+                    from {{ ref('stg_deliveries') }}
+                ) as landed_days
+            from (
+                select
+                    coalesce(bool_or(queue_capacity > 0), false) as has_capacity,
+                    coalesce(bool_or(takes_earlier_landings), false) as takes_earlier,
+                    to_json(sort_array(collect_list(
+                        if(key is null, null, struct(trigger_name, key))
+                    ))) as key_expressions
+                from {{ ref('current_triggers') }}
+            ) as triggers
         {%- endset -%}
-        {%- set of_days -%}
-            select
-                cast(to_date(landed_received_at) as string) as day,
-                true as returns,
-                bool_or(resubmission_id is not null) as has_resubmissions
-            from {{ ref('returning_deliveries') }}
-            group by day
-            union all
-            select
-                cast(to_date(received_at) as string) as day,
-                false as returns,
-                false as has_resubmissions
-            from {{ ref('stg_deliveries') }}
-            where received_at is not null
-            group by day
-        {%- endset -%}
-        {%- set found = run_query(of_triggers).rows[0] -%}
-        {%- set days = run_query(of_days).rows -%}
-        {%- set landed_days = days | rejectattr('returns') | map(attribute='day') | list | sort -%}
+        {%- set found = run_query(asked).rows[0] -%}
+        {%- set returning = fromjson(found.returning) -%}
+        {%- set landed_days = fromjson(found.landed_days) -%}
         {%- set repeated -%}
             select 1
             from (
@@ -74,8 +76,8 @@
             'takes_earlier': found.takes_earlier,
             'key_expressions': fromjson(found.key_expressions),
             'has_holds': run.landed['delivery_holds'] is not none,
-            'returning_days': days | selectattr('returns') | map(attribute='day') | list | sort,
-            'has_resubmissions': days | selectattr('has_resubmissions') | list | length > 0,
+            'returning_days': returning | map(attribute='day') | list | sort,
+            'has_resubmissions': returning | selectattr('has_resubmissions') | list | length > 0,
             'landed_days': landed_days,
             'has_repeated': run_query(repeated).rows | length > 0,
         }) -%}

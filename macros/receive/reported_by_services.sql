@@ -1,6 +1,6 @@
 {% macro reported_by_services(executions, settings, resumed_now='resumed_at') -%}
-    {#- What services have said of each document: one row per delivery and trigger. An end of the
-        same instant comes after its start.
+    {#- What services have reported of each document: one row per delivery and trigger. An end of
+        the same instant comes after its start.
 
         executions: a relation with the columns of landing.trigger_executions; settings: one with
         trigger_name, max_retry_attempts, on_retry_failure and resumed_at: attempts recorded until

@@ -9,9 +9,13 @@
         {%- for setting, (type, default) in trigger_defaults().items() -%}
             {%- set cases = [] -%}
             {%- for trigger, settings in previewed.items() if setting in settings -%}
+                {%- set value = seed_value(setting, type, sql_text(settings[setting])) -%}
+                {%- if default is not none -%}
+                    {%- set value = 'coalesce(' ~ value ~ ', cast(' ~ sql_text(default) ~ ' as '
+                        ~ type ~ '))' -%}
+                {%- endif -%}
                 {%- do cases.append(
-                    'when trigger_name = ' ~ sql_text(trigger) ~ ' then '
-                    ~ seed_value(setting, type, sql_text(settings[setting]))
+                    'when trigger_name = ' ~ sql_text(trigger) ~ ' then ' ~ value
                 ) -%}
             {%- endfor -%}
             {%- if cases -%}

@@ -1,6 +1,6 @@
 {% macro triggers_resumed_by_monitor() -%}
     {#- The names of triggers that an error of a resolver or service has suspended and whose resource
-        monitor says that the resource is available again, which lifts that cause and no other. It
+        monitor answers that the resource is available again, which lifts that cause and no other. It
         is asked for those only, once a run; an answer that is neither true nor false, or an error,
         is shown and leaves the trigger suspended. -#}
     {%- set resumed = [] -%}
@@ -32,7 +32,7 @@
                 {%- do log(
                     'exactly_once: ' ~ rows | map(attribute=1) | join(', ')
                     ~ ' stays suspended: resource monitor ' ~ monitor ~ ' '
-                    ~ (answer[1] or 'says that it is not available'),
+                    ~ (answer[1] or 'answers that it is not available'),
                     info=true,
                 ) -%}
             {%- endif -%}

@@ -10,7 +10,13 @@
                     from {{ ref('documents_in_execution') }}
                 )
                 + (
-                    select count_if(suspensions != published_suspensions)
+                    select
+                        count_if(
+                            suspensions != published_suspensions
+                            or is_retired
+                            -- enabled, disabled or gone from the seed since
+                            or (not is_first_seen and takes_documents != took_documents)
+                        )
                     from {{ ref('current_triggers') }}
                 ) as news,
                 ({{ run_findings() }}) as findings
@@ -18,9 +24,23 @@
         {%- set found = run_query(query).rows[0] -%}
         {%- do adapter.exactly_once.publish(found.news | int, fromjson(found.findings)) -%}
         {%- if var('preview_all_landed') -%}
-            {%- do current_run().messages.extend(
-                run_query(preview_differences()).columns[0].values()
-            ) -%}
+            {#- behind the preview document_status is what was published -#}
+            {%- set differences -%}
+                select
+                    concat(
+                        published.trigger_name, ': ', format_number(count(*), 0), ' ',
+                        published.status, ' would be ', coalesce(previewed.status, 'waiting')
+                    ) as line
+                from {{ ref('document_status') }} as published
+                inner join {{ ref('decisions') }} as previewed
+                    on
+                        published.delivery_id = previewed.delivery_id
+                        and published.trigger_name = previewed.trigger_name
+                where published.status != coalesce(previewed.status, 'waiting')
+                group by published.trigger_name, published.status, previewed.status
+                order by published.trigger_name, count(*) desc
+            {%- endset -%}
+            {%- do current_run().messages.extend(run_query(differences).columns[0].values()) -%}
         {%- endif -%}
     {%- endif -%}
 {% endmacro %}

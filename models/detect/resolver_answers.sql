@@ -35,7 +35,7 @@ asked_now as (
 
 ),
 
--- ---- with what a resolver is told
+-- ---- with what a resolver is given
 
 landed as (
 
@@ -77,7 +77,7 @@ edited as (
 
 ),
 
-told as (
+given as (
 
     select
         with_document.candidate.*,
@@ -114,7 +114,7 @@ chains as (
                 )
             )
         ) as chain
-    from told
+    from given
     group by
         resolver,
         trigger_name,

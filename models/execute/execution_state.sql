@@ -1,4 +1,4 @@
-{#- What has landed since the last run is read by snapshot, whatever clocks say: from the snapshot
+{#- What has landed since the last run is read by snapshot, whatever clocks show: from the snapshot
     before the one that the run has consumed, since Iceberg reads from no snapshot that is main's
     last. A view that is older than the last run reads more, never less. -#}
 {%- set executions = source('landing', 'trigger_executions') -%}
@@ -34,7 +34,9 @@ news as (
 
     select executions.*
     from (
-        select *
+        select
+            *,
+            coalesce(recorded_at, ended_at, started_at) as spoken_at
         from {{ executions }}
         {%- if start is not none %} with (`start-snapshot-id` = '{{ start }}'){% endif %}
     ) as executions
@@ -44,21 +46,12 @@ news as (
             and executions.trigger_name = open_documents.trigger_name
     inner join settings on executions.trigger_name = settings.trigger_name
     where
-        open_documents.last_event_at is null
-        or struct(
-            coalesce(executions.recorded_at, executions.ended_at, executions.started_at),
-            executions.event != 'STARTED'
-        ) > struct(open_documents.last_event_at, open_documents.last_event != 'STARTED')
-        -- never before the trigger was resumed: the writer's clock may be behind
-        or (
-            open_documents.attempts > 0
-            and executions.attempt > open_documents.attempts
-            and coalesce(
-                coalesce(executions.recorded_at, executions.ended_at, executions.started_at)
-                > settings.resumed_at,
-                true
-            )
-        )
+        {{ is_later_report(
+            'executions.spoken_at',
+            'executions.event',
+            'if(executions.spoken_at <= settings.resumed_at, null, executions.attempt)',
+            'open_documents'
+        ) | indent(8) }}
 
 ),
 

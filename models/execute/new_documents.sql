@@ -3,7 +3,6 @@
         materialized='appended',
         tags=['state'],
         contract={'enforced': false},
-        pre_hook="{{ under_lock() }}",
     )
 }}
 {#- It takes up where its own last row ends: the append is one commit, so a run that is killed
@@ -17,7 +16,7 @@
         ~ ' version as of ' ~ adapter.exactly_once.start_of(this)
     ).rows[0][0] -%}
 {%- endif -%}
-{%- set published = published_since('document_status', last_run_number)
+{%- set published = adapter.exactly_once.published_since('document_status', last_run_number)
     if in_run else ref('document_status') -%}
 {%- set is_to_be_processed = "status in ('NEW', 'NOT_CHECKED') and condition_name is not null" -%}
 {%- set days = run_query(

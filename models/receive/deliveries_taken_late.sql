@@ -66,6 +66,11 @@ final as (
             current_triggers.trigger_name = subscriptions.subscriber
             and consumed_deliveries.document_type = subscriptions.subscribed_type
             and consumed_deliveries.transport_api = subscriptions.subscribed_api
+    -- a trigger that was retired and is back has decided some of them
+    left anti join {{ last_published('document_status') }} as decided
+        on
+            consumed_deliveries.delivery_id = decided.delivery_id
+            and current_triggers.trigger_name = decided.trigger_name
     where
         consumed_deliveries.destination = current_triggers.trigger_name
         or (

@@ -153,7 +153,7 @@ final as (
         trigger_name,
         landed_delivery_id,
         landed_received_at,
-        requested_at as received_at,
+        coalesce(requested_at, {{ run_clock() }}) as received_at,
         redelivery_count,
         recoveries,
         requested_by,

@@ -61,11 +61,17 @@ brought_up_to_date as (
         ) }} as service_ended_at,
         coalesce(open_documents.last_event, 'DISPATCHED') as state_before,
         open_documents.begun or reported.delivery_id is not null as begun,
-        coalesce(reported.attempts, open_documents.attempts) as attempts,
-        coalesce(reported.last_event, open_documents.last_event) as last_event,
-        coalesce(reported.last_event_at, open_documents.last_event_at) as last_event_at,
+        -- rows land in any order; attempts are 0 where the trigger was resumed since
+        {{ is_later_report(
+            'reported.last_event_at', 'reported.last_event', 'reported.attempts', 'open_documents'
+        ) | indent(8) }}
+        or (reported.delivery_id is not null and open_documents.attempts = 0) as is_later,
+        coalesce(if(is_later, reported.attempts, null), open_documents.attempts) as attempts,
+        if(is_later, reported.last_event, open_documents.last_event) as last_event,
+        if(is_later, reported.last_event_at, open_documents.last_event_at) as last_event_at,
+        coalesce(if(is_later, reported.last_message, null), open_documents.last_message)
+            as last_message,
         greatest(reported.last_started_at, open_documents.last_started_at) as last_started_at,
-        coalesce(reported.last_message, open_documents.last_message) as last_message,
         reported.delivery_id is not null as has_news,
         reported.retry_failure.at as retry_failed_at,
         reported.retry_failure.message as retry_failure_message,
@@ -75,7 +81,7 @@ brought_up_to_date as (
             {{ ended_by_service('reported', 'settings.on_retry_failure') | indent(12) }},
             case
                 when
-                    coalesce(reported.last_event, open_documents.last_event) = 'STARTED'
+                    if(is_later, reported.last_event, open_documents.last_event) = 'STARTED'
                     and {{ plus_ms(
                         'greatest(reported.last_started_at, open_documents.last_started_at)',
                         'settings.execution_timeout_ms',
@@ -102,7 +108,7 @@ brought_up_to_date as (
 final as (
 
     select
-        * except (expires_at),
+        * except (expires_at, is_later),
         coalesce(expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}) as expires_at,
         -- a service that runs longer than the time to live keeps its entry live until its end
         greatest(

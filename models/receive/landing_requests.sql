@@ -5,11 +5,11 @@ with
 -- the run has landed these rows again, or refused to, when it began
 landings as (
 
-    {% for became in (run.landed_again if run else []) -%}
+    {% for request in (run.landed_again if run else []) -%}
         select
-            {{ sql_text(became.resubmission_id) }} as resubmission_id,
-            {{ sql_text(became.delivery_id) }} as delivery_id,
-            {{ sql_text(became.refused_for) }} as refused_for
+            {{ sql_text(request.resubmission_id) }} as resubmission_id,
+            {{ sql_text(request.delivery_id) }} as delivery_id,
+            {{ sql_text(request.refused_for) }} as refused_for
         union all
     {% endfor -%}
     select
@@ -28,7 +28,7 @@ final as (
         requests.trigger_name,
         landings.delivery_id as landed_delivery_id,
         cast(null as timestamp) as landed_received_at,
-        requests.requested_at as received_at,
+        coalesce(requests.requested_at, {{ run_clock() }}) as received_at,
         cast(null as int) as redelivery_count,
         0 as recoveries,
         requests.requested_by,

@@ -55,6 +55,7 @@ final as (
         on
             subscribed.rejected_because is null
             and subscribed.destination = destinations.trigger_name
+            and not destinations.is_retired
     left join current_triggers as all_triggers
         on coalesce(subscribed.trigger_name, destinations.trigger_name) = all_triggers.trigger_name
 

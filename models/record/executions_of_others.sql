@@ -38,7 +38,7 @@ final as (
             coalesce(concat(' recorded at ', strays.last_recorded_at), ''),
             if(
                 decided.delivery_id is null,
-                ': told before it was decided, they count once it is',
+                ': reported before it was decided, they count once it is',
                 concat(': it is ', decided.status, ' and not open, they change nothing')
             )
         ) as message

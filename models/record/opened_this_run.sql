@@ -63,6 +63,9 @@ brought_up_to_date as (
         reported.last_event_at,
         reported.last_started_at,
         reported.last_message,
+        reported.retry_failure,
+        {{ suspended_by_service('reported', 'settings.on_retry_failure') | indent(8) }}
+            as is_retry_failure,
         {{ ended_by_service('reported', 'settings.on_retry_failure') }} as ended_by,
         {{ run_clock() }} as decided_at,
         opened.for_run_id as run_id

@@ -25,6 +25,23 @@ met_by_deliveries as (
 
 ),
 
+-- what landed before the decision counts from the end of this run
+met_by_services as (
+
+    select
+        trigger_name,
+        struct(
+            max(retry_failure).at as since,
+            'RETRY_FAILURE' as cause,
+            max_by(delivery_id, retry_failure) as caused_by,
+            max(retry_failure).message as reason
+        ) as suspension
+    from {{ ref('opened_this_run') }}
+    where is_retry_failure
+    group by trigger_name
+
+),
+
 suspended as (
 
     select
@@ -37,6 +54,8 @@ suspended as (
         from current_triggers
         union all
         select * from met_by_deliveries
+        union all
+        select * from met_by_services
     ) as all_suspensions
     group by trigger_name
 

@@ -14,7 +14,9 @@ known as (
         history_matches.trigger_name,
         history_matches.key_hash,
         history_matches.key_check,
-        explode(history_matches.entries.delivery_id) as delivery_id
+        explode(history_matches.entries.delivery_id) as delivery_id,
+        -- whose status retention may have forgotten, so that it landed as a new one
+        true as is_of_an_earlier_run
     from {{ ref('history_matches') }} as history_matches
     where history_matches.for_run_id = {{ run }}
     union all
@@ -22,7 +24,8 @@ known as (
         trigger_name,
         key_hash,
         key_check,
-        delivery_id
+        delivery_id,
+        false as is_of_an_earlier_run
     from decisions
     where adds_to_history
 
@@ -42,7 +45,7 @@ final as (
             and decisions.key_hash = known.key_hash
             and decisions.key_check = known.key_check
             and decisions.matched_delivery_id = known.delivery_id
-            and decisions.delivery_id != known.delivery_id
+            and (known.is_of_an_earlier_run or decisions.delivery_id != known.delivery_id)
     where decisions.status = 'DUPLICATE' and decisions.decided_by = 'HISTORY'
 
 )

@@ -1,6 +1,6 @@
 -- Each state that this run gives a document follows from the one before by a row of
 -- seeds/status_transitions.csv, in the order in which the run has observed them: where the document
--- stood, what became of it in the queue, what its service has told, how it has ended.
+-- stood, its outcome in the queue, what its service has reported, how it has ended.
 {%- set run = checked_run(ref('decisions'), ref('opened_this_run')) %}
 with
 
@@ -56,123 +56,108 @@ resubmitted as (
 
 ),
 
-steps as (
+-- the steps of a document by where they are recorded, as maps of turn and state
+by_source as (
 
     select
-        trigger_name,
-        delivery_id,
-        if(had_waited, 0, 1) as turn,
-        if(had_waited, 'WAITING', 'RECEIVED') as state
+        queue.trigger_name,
+        queue.delivery_id,
+        map(
+            if(queue.had_waited, 0, 1), if(queue.had_waited, 'WAITING', 'RECEIVED'),
+            2, if(not queue.had_waited and waiting.delivery_id is not null, 'WAITING', null)
+        ) as steps
     from queue
-    union all
-    select
-        trigger_name,
-        delivery_id,
-        0 as turn,
-        if(state_before in ('STARTED', 'TRANSIENT_ERROR'), state_before, 'DISPATCHED') as state
-    from in_execution
-    union all
-    select
-        waiting.trigger_name,
-        waiting.delivery_id,
-        2 as turn,
-        'WAITING' as state
-    from {{ ref('waiting_deliveries') }} as waiting
-    left semi join queue
+    left join {{ ref('waiting_deliveries') }} as waiting
         on
-            waiting.delivery_id = queue.delivery_id
-            and waiting.trigger_name = queue.trigger_name
-            and not queue.had_waited
-    union all
-    select
-        trigger_name,
-        delivery_id,
-        2 as turn,
-        status as state
-    from statuses
-    union all
-    select
-        trigger_name,
-        delivery_id,
-        2 as turn,
-        'UNROUTED' as state
-    from journal
-    where event in ('UNROUTED', 'UNKNOWN_DESTINATION', 'NOT_TAKEN')
-    union all
-    select
-        trigger_name,
-        delivery_id,
-        3 as turn,
-        case
-            when condition_name is null then 'UNMATCHED'
-            when service is null then 'COMPLETED'
-            else 'DISPATCHED'
-        end as state
-    from statuses
-    where status in ('NEW', 'NOT_CHECKED')
+            queue.delivery_id = waiting.delivery_id
+            and queue.trigger_name = waiting.trigger_name
     union all
     -- ends come from the journal, below
     select
-        trigger_name,
-        delivery_id,
-        4 as turn,
-        last_event as state
-    from (
-        select
-            trigger_name,
-            delivery_id,
-            last_event
-        from in_execution
-        where has_news
-        union all
-        select
-            trigger_name,
-            delivery_id,
-            last_event
-        from {{ ref('opened_this_run') }}
-        where run_id = {{ run }}
-    )
-    where last_event in ('STARTED', 'TRANSIENT_ERROR')
-    union all
-    select
-        trigger_name,
-        delivery_id,
-        5 as turn,
-        event as state
-    from journal
-    where event in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED', 'INTERRUPTED', 'LOST')
-    union all
-    select
         in_execution.trigger_name,
         in_execution.delivery_id,
-        6 as turn,
-        'RECOVERED' as state
+        map(
+            0, if(
+                in_execution.state_before in ('STARTED', 'TRANSIENT_ERROR'),
+                in_execution.state_before,
+                'DISPATCHED'
+            ),
+            4, if(
+                in_execution.has_news
+                and in_execution.last_event in ('STARTED', 'TRANSIENT_ERROR'),
+                in_execution.last_event,
+                null
+            ),
+            6, if(recovery.delivery_id is not null, 'RECOVERED', null)
+        ) as steps
     from in_execution
-    left semi join queue
+    left join queue as recovery
         on
-            in_execution.trigger_name = queue.trigger_name
+            in_execution.trigger_name = recovery.trigger_name
             and concat(
                 in_execution.landed_delivery_id, '/recovery-', in_execution.recoveries + 1
-            ) = queue.delivery_id
-            and not queue.had_waited
+            ) = recovery.delivery_id
+            and not recovery.had_waited
+    union all
+    select
+        trigger_name,
+        delivery_id,
+        map(4, last_event) as steps
+    from {{ ref('opened_this_run') }}
+    where run_id = {{ run }} and last_event in ('STARTED', 'TRANSIENT_ERROR')
+    union all
+    select
+        trigger_name,
+        delivery_id,
+        map(
+            2, status,
+            3, case
+                when status not in ('NEW', 'NOT_CHECKED') then null
+                when condition_name is null then 'UNMATCHED'
+                when service is null then 'COMPLETED'
+                else 'DISPATCHED'
+            end
+        ) as steps
+    from statuses
+    union all
+    select
+        trigger_name,
+        delivery_id,
+        map(
+            2, if(event in ('UNROUTED', 'UNKNOWN_DESTINATION', 'NOT_TAKEN'), 'UNROUTED', null),
+            5, if(
+                event in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED', 'INTERRUPTED', 'LOST'),
+                event,
+                null
+            )
+        ) as steps
+    from journal
     union all
     -- ---- under the id of the rejected row, which is of no trigger yet
     select
         cast(null as string) as trigger_name,
         rejection_id as delivery_id,
-        turn,
-        state
+        map(1, 'RECEIVED', 2, 'REJECTED') as steps
     from rejected
-        lateral view explode(map(1, 'RECEIVED', 2, 'REJECTED')) as turn, state
     union all
     select
         if(is_landing, null, trigger_name) as trigger_name,
         resubmitted_delivery_id as delivery_id,
+        map(0, if(stands_below, null, outcome), 6, 'RESUBMITTED') as steps
+    from resubmitted
+
+),
+
+steps as (
+
+    select
+        trigger_name,
+        delivery_id,
         turn,
         state
-    from resubmitted
-        lateral view explode(map(0, outcome, 6, 'RESUBMITTED')) as turn, state
-    where turn > 0 or not stands_below
+    from by_source
+        lateral view explode(steps) as turn, state
+    where state is not null
 
 ),
 

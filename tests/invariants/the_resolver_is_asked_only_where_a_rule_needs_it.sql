@@ -1,4 +1,4 @@
--- Never where history says none, completed or both, nor behind a delivery that waits.
+-- Never where history knows none, completed or both, nor behind a delivery that waits.
 select
     decisions.delivery_id,
     decisions.trigger_name,

@@ -740,8 +740,10 @@ class Simulator:
         """
         for identity in [identity for identity in self.early if identity in self.statuses]:
             rows = self.early.pop(identity)
-            if identity in self.open_documents:
-                self._tell(identity, rows)
+            if identity in self.open_documents and not self._tell(identity, rows):
+                record = self.records[identity[1]]
+                if self.open_documents[identity].retry_failures(rows, record.settings):
+                    record.suspended_by.add("RETRY_FAILURE")
 
     def _complete(self, identity: tuple[str, str], ended_at: datetime) -> None:
         """Rule 10: the entry of a service that outlasts the time to live expires at its end."""

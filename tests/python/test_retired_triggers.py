@@ -61,3 +61,63 @@ def test_a_trigger_is_known_until_it_is_retired_with_nothing_left(runs: DbtRuns)
     assert runs.rows(
         "select event, trigger_name from {schema}.journal_entries where event = 'RETIRED'"
     ) == [("RETIRED", "gone")]
+
+
+def test_a_retired_trigger_that_is_back_decides_nothing_twice(runs: DbtRuns) -> None:
+    """With start_from it takes what had landed before; some of that it has decided itself."""
+
+    def configure_gone(*gone: str) -> None:
+        condition = {"position": 1, "condition_name": "all", "document_type": "orders:placed"}
+        start = {"start_from": "2024-03-01 00:00:00"}
+        runs.seed(
+            "triggers", [{"trigger_name": "kept"}, *({"trigger_name": n, **start} for n in gone)]
+        )
+        runs.seed("trigger_conditions", [{"trigger_name": n, **condition} for n in ("kept", *gone)])
+        runs.run("seed")
+
+    landed = Delivery("d1", NOON, landed_at=NOON, document_type="orders:placed", uuid="u1")
+    configure_gone("gone")
+    runs.land("deliveries", [landed])
+    runs.decide(clock=NOON + timedelta(minutes=1))
+    configure_gone()
+    runs.decide(clock=NOON + timedelta(minutes=2))
+    assert retire(runs, "gone") == ""
+    # what names it in the run that retires it goes nowhere, and does not wait for ever
+    late = {**vars(landed), "delivery_id": "d2", "uuid": "u2", "destination": "gone"}
+    runs.land("deliveries", [late])
+    runs.decide(clock=NOON + timedelta(minutes=3))
+    assert known(runs) == ["kept"]
+    assert runs.rows(
+        "select event, delivery_id from {schema}.journal_entries where delivery_id = 'd2'"
+    ) == [("UNKNOWN_DESTINATION", "d2")]
+
+    configure_gone("gone")
+    runs.decide(clock=NOON + timedelta(minutes=4))
+    assert known(runs) == ["gone", "kept"]
+    assert runs.rows(
+        "select delivery_id, count(*) from {schema}.document_status "
+        "where trigger_name = 'gone' group by delivery_id order by 1"
+    ) == [("d1", 1), ("d2", 1)]
+
+
+def test_a_trigger_that_is_disabled_or_enabled_is_published_without_other_news(
+    runs: DbtRuns,
+) -> None:
+    def enabled(minute: int, name: str) -> bool:
+        configure(runs, name)
+        runs.decide(clock=NOON + timedelta(minutes=minute))
+        [(found,)] = runs.rows(
+            "select enabled from {schema}.trigger_states where trigger_name = 'on'"
+        )
+        return found
+
+    landed = Delivery("d1", NOON, landed_at=NOON, document_type="orders:placed", uuid="u1")
+    configure(runs, "on")
+    runs.land("deliveries", [landed])
+    runs.decide(clock=NOON + timedelta(minutes=1))
+    # the seed has lost it
+    assert not enabled(2, "other")
+    assert enabled(3, "on")
+    published = runs.rows("select count(*) from {schema}.published_runs")
+    assert enabled(4, "on")
+    assert runs.rows("select count(*) from {schema}.published_runs") == published

@@ -12,6 +12,8 @@ import pytest
 from dbt_runs import LEDGERS, DbtRuns, failures
 from pyspark.sql import SparkSession
 
+from dbt_exactly_once.adapter.session_engine import SessionEngine
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.process import ProcessIdentity
 
 DEAD = "00000000-dead"
@@ -151,4 +153,26 @@ def test_a_run_killed_while_it_records_has_not_happened(runs: DbtRuns) -> None:
         "select delivery_id, status from {schema}.document_status "
         "where trigger_name = 'orders_by_history' order by 1"
     ) == [("d1", "NEW"), ("d2", "DUPLICATE")]
+    assert leftovers(runs) == []
+
+
+def test_a_lock_whose_answer_was_lost_is_the_runs_own(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The catalog has made it and could not say so."""
+    asked = SessionEngine.rows
+    lost: list[str] = []
+
+    def lose(engine: SessionEngine, sql: str) -> list[tuple[Any, ...]]:
+        found = asked(engine, sql)
+        if ".run_lock (" in sql and not lost:
+            lost.append(sql)
+            raise ExactlyOnceError("the answer was lost")
+        return found
+
+    monkeypatch.setattr(SessionEngine, "rows", lose)
+    runs.land("deliveries", [delivery(1)])
+    runs.decide()
+    assert len(lost) == 1
+    assert runs.rows("select count(*) from {schema}.published_runs") == [(1,)]
     assert leftovers(runs) == []

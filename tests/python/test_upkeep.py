@@ -181,7 +181,7 @@ def test_starting_over_is_asked_for_and_decides_anew_what_has_landed(runs: DbtRu
     status = "select delivery_id, trigger_name, rule_id from {schema}.document_status order by all"
     before = runs.rows(status)
     assert not runs.dbt("run-operation", operation="reset_state").success
-    assert "say --args '{really: true}' if you mean it" in "\n".join(runs.errors)
+    assert "use --args '{really: true}' if you mean it" in "\n".join(runs.errors)
     assert runs.rows(status) == before
 
     runs.run("run-operation", operation="reset_state", arguments_of_operation={"really": True})
@@ -194,7 +194,7 @@ def test_starting_over_is_asked_for_and_decides_anew_what_has_landed(runs: DbtRu
 
 def test_a_full_refresh_is_refused(told: DbtRuns) -> None:
     (why,) = failures(told.dbt("run", "--full-refresh"))[:1]
-    assert "--full-refresh would make the ledgers anew" in why
+    assert "--full-refresh would recreate the ledgers" in why
     assert "reset_state" in why
 
 

@@ -1,0 +1,124 @@
+"""What services report lands in any order; a document that comes back too often is shown."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt_runs import DbtRuns
+from pyspark.sql import SparkSession
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=timezone.utc)
+TRIGGERS = ("late", "behind", "dying", "early")
+
+
+def at(minutes: float) -> datetime:
+    return NOON + timedelta(minutes=minutes)
+
+
+@pytest.fixture
+def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
+    """Triggers with a document each, whose name is that of its trigger."""
+    found = DbtRuns(spark, profiles_dir, tmp_path)
+    settings = {"max_retry_attempts": 3, "retry_interval_ms": 600_000}
+    triggers = [{"trigger_name": name, **settings} for name in TRIGGERS[:-1]]
+    suspended = {"trigger_name": "early", "on_retry_failure": "suspend"}
+    found.seed("triggers", [*triggers, suspended])
+    condition = {"position": 1, "condition_name": "all", "service": "ship"}
+    found.seed(
+        "trigger_conditions",
+        [{"trigger_name": name, "document_type": name, **condition} for name in TRIGGERS],
+    )
+    found.run("seed")
+    shared = {"received_at": NOON, "landed_at": NOON, "transport": "RABBITMQ", "guaranteed": True}
+    found.land(
+        "deliveries",
+        [{"delivery_id": n, "uuid": n, "document_type": n, **shared} for n in TRIGGERS],
+    )
+    report(found, (-1, "early", "TRANSIENT_ERROR", 1))
+    found.decide(clock=at(0))
+    return found
+
+
+def report(runs: DbtRuns, *executions: tuple[float, str, str, int]) -> None:
+    """Land what services report: minutes, trigger, event, attempt."""
+    runs.land(
+        "trigger_executions",
+        [
+            {
+                "execution_id": f"{name} {event} {attempt} {minutes}",
+                "delivery_id": name,
+                "trigger_name": name,
+                "service": "ship",
+                "event": event,
+                "attempt": attempt,
+                "started_at": at(minutes),
+                "recorded_at": at(minutes),
+            }
+            for minutes, name, event, attempt in executions
+        ],
+    )
+
+
+def known(runs: DbtRuns) -> dict[str, tuple[Any, ...]]:
+    """The last event and the attempts of each open document."""
+    rows = runs.rows("select delivery_id, last_event, attempts from {schema}.open_documents")
+    return {name: values for name, *values in rows}
+
+
+def test_a_last_attempt_that_failed_before_the_decision_suspends(runs: DbtRuns) -> None:
+    [suspension] = runs.rows(
+        "select is_suspended, suspended_cause, suspended_by, suspended_since "
+        "from {schema}.trigger_states where trigger_name = 'early'"
+    )
+    assert suspension == (True, "RETRY_FAILURE", "early", at(-1).replace(tzinfo=None))
+    assert known(runs)["early"] == ["TRANSIENT_ERROR", 1]
+
+
+def test_a_report_that_lands_late_takes_nothing_back(runs: DbtRuns) -> None:
+    report(
+        runs,
+        (1, "late", "TRANSIENT_ERROR", 1),
+        (1, "behind", "STARTED", 1),
+        (2, "behind", "TRANSIENT_ERROR", 1),
+        (12, "behind", "STARTED", 2),
+    )
+    runs.decide(clock=at(13))
+    report(
+        runs,
+        (0.5, "late", "STARTED", 1),
+        (2.5, "behind", "TRANSIENT_ERROR", 1),
+    )
+    runs.decide(clock=at(14))
+    found = known(runs)
+    assert found["late"] == ["TRANSIENT_ERROR", 1]
+    assert found["behind"] == ["STARTED", 2]
+
+    # the end of the attempt that is known as started counts, whatever its writer's clock
+    report(runs, (11, "behind", "TRANSIENT_ERROR", 2))
+    runs.decide(clock=at(15))
+    assert known(runs)["behind"] == ["TRANSIENT_ERROR", 2]
+
+
+def test_a_document_that_came_back_too_often_is_in_the_logs(runs: DbtRuns) -> None:
+    report(runs, (1, "dying", "STARTED", 1))
+    runs.decide(clock=at(120), variables={"max_recoveries": 0})
+    logs = ["journal_log", "audit_log", "acknowledgements"]
+    runs.run("run", "--select", "document_statuses", "in_doubt_documents", *logs)
+    named = "dying/recovery-1"
+    assert runs.rows(
+        f"select status, rule_id from {{schema}}.document_status where delivery_id = '{named}'"
+    ) == [("IN_DOUBT", "MAX_RECOVERIES")]
+    assert runs.rows(
+        "select event, message from {schema}.journal_log "
+        f"where delivery_id = '{named}' and event = 'IN_DOUBT'"
+    ) == [("IN_DOUBT", "its service was interrupted after each of its recoveries")]
+    assert runs.rows(f"select kind from {{schema}}.audit_log where delivery_id = '{named}'") == [
+        ("IN_DOUBT",)
+    ]
+    assert runs.rows(
+        "select landed_delivery_id, acknowledged_for from {schema}.acknowledgements "
+        f"where delivery_id = '{named}'"
+    ) == [("dying", "IN_DOUBT")]
