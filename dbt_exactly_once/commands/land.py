@@ -55,8 +55,8 @@ def land(place: Place, files: tuple[str, ...], table: str, **taking: Any) -> int
         missing = not all(taking[name] for name in BROKERS[kind])
         if files or missing or table != LANDING_TABLES[0]:
             its = " and ".join(f"its --{name}" for name in BROKERS[kind])
-            told = f"{its}, and no files" if its else "no files"
-            raise ExactlyOnceError(f"from a broker deliveries land: name {told}")
+            expected = f"{its}, and no files" if its else "no files"
+            raise ExactlyOnceError(f"from a broker deliveries land: name {expected}")
     land_files = _open_landing(place, table, files)
     if kind is not None:
         _land_from_broker(kind, land_files, **taking)
@@ -69,7 +69,7 @@ def land(place: Place, files: tuple[str, ...], table: str, **taking: Any) -> int
 def _open_landing(
     place: Place, table: str, files: tuple[str, ...]
 ) -> Callable[[Sequence[str | Path]], Landing]:
-    """A function that lands files, in an open lake; files that cannot be read are told before."""
+    """A function that lands files, in an open lake; refuses files that cannot be read before."""
     from dbt_exactly_once.landing.files import check_readable
     from dbt_exactly_once.landing.land import land
     from dbt_exactly_once.landing.landed_tables import read_landed_tables

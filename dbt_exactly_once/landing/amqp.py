@@ -24,7 +24,7 @@ from dbt_exactly_once.landing.brokers import (
 class Amqp:
     """A queue over AMQP 1.0, as JMS providers such as ActiveMQ Artemis offer it.
 
-    AMQP counts failed deliveries from 0, JMS deliveries from 1: the row has what JMS would say.
+    AMQP counts failed deliveries from 0, JMS deliveries from 1: the row has the count of JMS.
     """
 
     def __init__(self, url: str, queue: str, most: int) -> None:
@@ -117,7 +117,7 @@ class AmqpPublisher:
         try:
             if address not in self._senders:
                 self._senders[address] = self._connection.create_sender(address)
-            # waits for the broker's word, and fails where that is not that it was accepted
+            # waits for the broker's answer, and fails where that is not that it was accepted
             self._senders[address].send(message)
         except (LinkDetached, SendException) as error:
             self._senders.pop(address, None)

@@ -38,7 +38,7 @@ class Broker(Protocol):
         ...
 
     def acknowledge(self) -> None:
-        """Tell the broker that all that was received may be forgotten."""
+        """Acknowledge all that was received."""
         ...
 
     def keep_alive(self) -> None:
@@ -51,10 +51,10 @@ class Broker(Protocol):
 
 
 class Landed(Protocol):
-    """What became of the rows of a file."""
+    """The outcome of a file's rows."""
 
     def lines(self) -> list[str]:
-        """What to say of it."""
+        """Its line."""
         ...
 
 
@@ -81,13 +81,13 @@ def land_from_broker(
     broker: Broker,
     land_file: Callable[[Path], Landed],
     name: str,
-    say: Callable[[str], None],
+    echo: Callable[[str], None],
     stop: threading.Event,
     most: int = 1000,
     seconds: float = 5.0,
     until_empty: bool = False,
 ) -> int:
-    """Land what comes, in batches, until told to stop; returns how many deliveries were taken.
+    """Land what comes, in batches, until asked to stop; returns how many deliveries were taken.
 
     land_file: commits the rows of a JSON lines file, or raises.
     """
@@ -114,7 +114,7 @@ def land_from_broker(
                 ) from error
             taken += len(rows)
             for line in landing.lines():
-                say(line)
+                echo(line)
             file.unlink()
     return taken
 
@@ -168,7 +168,7 @@ def _kept_alive(broker: Broker) -> Iterator[None]:
             try:
                 broker.keep_alive()
             except Exception:
-                # told when it comes to acknowledging
+                # acknowledging reports it
                 return
 
     thread = threading.Thread(target=pump, daemon=True)
@@ -181,13 +181,13 @@ def _kept_alive(broker: Broker) -> Iterator[None]:
 
 
 def cause_of(error: BaseException) -> str:
-    """What has happened, in words; pika wraps it, some times over, and says its own name."""
+    """What has happened, in words; pika wraps it, some times over, with its own name."""
     while inner := [part for part in error.args if isinstance(part, BaseException)]:
         error = inner[0]
     if not error.args and isinstance(getattr(error, "exception", None), BaseException):
         return cause_of(error.exception)
-    said = getattr(error, "strerror", None) or one_line(error)
-    return said or type(error).__name__
+    text = getattr(error, "strerror", None) or one_line(error)
+    return text or type(error).__name__
 
 
 def not_reached(broker: str, url: str, error: BaseException) -> ExactlyOnceError:

@@ -1,4 +1,4 @@
-"""What a file holds, told by its first bytes: for a message where its name says something else."""
+"""What a file holds, by its first bytes: for a message where its name is of another format."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Content:
 
     @property
     def remedy(self) -> str:
-        """What to do with a file that holds it under a name that says something else."""
+        """What to do with a file that holds it under a name of another format."""
         if self.format in NAMES:
             return f"name it {NAMES[self.format]}"
         return "write it as JSON lines, CSV or Parquet, in UTF-8"
 
 
 def content_of(head: bytes, columns: Collection[str]) -> Content | None:
-    """What a file with these first bytes holds; None where they do not tell.
+    """What a file with these first bytes holds; None where they are of no known format.
 
     columns: those of the table that it is meant for; two of them make a line the header of a CSV.
     """

@@ -7,6 +7,7 @@ stop. Nothing here holds more than one batch.
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
@@ -27,7 +28,6 @@ from dbt_exactly_once.landing.file_content import (
     content_of,
     other_delimiter,
 )
-from dbt_exactly_once.landing.json_arrays import BrokenArrayError
 from dbt_exactly_once.landing.json_rows import json_rows
 from dbt_exactly_once.landing.parquet_rows import BATCH_ROWS, parquet_rows
 from dbt_exactly_once.landing.values import Fault
@@ -60,7 +60,7 @@ class Batch:
 
 
 def read_batches(path: Path) -> Iterator[Batch]:
-    """The rows of a file, by the format that its name tells."""
+    """The rows of a file, by the format of its name."""
     read = _reader(path)
     try:
         batch = Batch()
@@ -71,16 +71,26 @@ def read_batches(path: Path) -> Iterator[Batch]:
                 batch = Batch()
         if batch.rows:
             yield batch
-    except (OSError, EOFError, zlib.error, pa.ArrowException, BrokenArrayError) as error:
+    except ExactlyOnceError:
+        raise
+    except Exception as error:
+        # whatever a reader stumbles over is of this file, and keeps no other from landing
         raise unreadable(path, error) from error
 
 
 def check_readable(file: str | Path, columns: Collection[str]) -> None:
-    """Stop with one line if the file cannot be opened or is not of the format that its name tells.
+    """Stop with one line if the file cannot be opened or is not of the format of its name.
 
     columns: those of the table it is meant for.
     """
     path = Path(file)
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace")
+        raise ExactlyOnceError(
+            f"{shown}: the name is not UTF-8, nothing was landed: give the file another one"
+        ) from None
     try:
         head = head_of(path)
         content = content_of(head, columns)
@@ -117,14 +127,12 @@ def _reader(path: Path, content: Content | None = None) -> Callable[[Path], Iter
     ):
         if name.endswith(suffixes):
             return read
-    told = (
+    remedy = (
         f"it holds {content.format}, {content.remedy}"
         if content
         else "name it .jsonl, .ndjson, .json or .csv (or these with .gz), or .parquet"
     )
-    raise ExactlyOnceError(
-        f"{path}: the format cannot be told from the name, nothing was landed; {told}"
-    )
+    raise ExactlyOnceError(f"{path}: the name has no known format, nothing was landed; {remedy}")
 
 
 READERS: dict[str, Callable[[Path], Iterator[Row]]] = {

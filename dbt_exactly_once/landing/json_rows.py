@@ -46,11 +46,10 @@ def _line_rows(path: Path) -> Iterator[Row]:
             yield None, number, shown(raw), not_utf8(error)
             continue
         try:
-            row = DECODER.decode(text)
+            row = _object_row(DECODER.decode(text), number, text, "line")
         except (ValueError, RecursionError) as error:
-            yield None, number, text, Fault("NOT_JSON", f"the line is not JSON: {error}")
-            continue
-        yield _object_row(row, number, text, "line")
+            row = None, number, text, Fault("NOT_JSON", f"the line is not JSON: {error}")
+        yield row
 
 
 def _element_rows(path: Path) -> Iterator[Row]:
@@ -61,7 +60,11 @@ def _element_rows(path: Path) -> Iterator[Row]:
         except UnicodeDecodeError as error:
             yield None, number, shown(raw), not_utf8(error)
             continue
-        yield _object_row(value, number, text, "element")
+        try:
+            row = _object_row(value, number, text, "element")
+        except RecursionError as error:
+            row = None, number, text, Fault("NOT_JSON", f"the element is not JSON: {error}")
+        yield row
 
 
 def _texts(path: Path) -> Iterator[str]:

@@ -21,7 +21,6 @@ LANDED_AT = "landed_at"
 REPEATED = "REPEATED"
 CONFLICTING = "CONFLICTING"
 MACROS = Path("macros/documents")
-TRANSPORTS = Path("seeds/transports.csv")
 
 
 def macro_sql(project_folder: Path, name: str, **arguments: Any) -> str:
@@ -33,7 +32,7 @@ def macro_sql(project_folder: Path, name: str, **arguments: Any) -> str:
 
 
 def contract(project: Project, target: LandedTable) -> tuple[str, dict[str, str]]:
-    """The reason why a well-typed row breaks the contract, and what to say for each, as SQL."""
+    """The reason why a well-typed row breaks the contract, and the message for each, as SQL."""
     id_column = target.id_column
     missing_id = f"MISSING_{id_column.upper()}"
     text_of_id = f"cast({id_column} as string)"
@@ -50,6 +49,8 @@ def contract(project: Project, target: LandedTable) -> tuple[str, dict[str, str]
             f"case when {id_column} is null or {id_column} = '' then '{missing_id}' end",
             messages,
         )
+    transports = project.seed_file("transports")
+    folder = project.folder if transports.is_relative_to(project.folder) else project.package_folder
     messages |= {
         "RESERVED_ID": (
             "concat('delivery_id ', delivery_id, ' has /recovery- or /resubmission- in it, "
@@ -59,28 +60,26 @@ def contract(project: Project, target: LandedTable) -> tuple[str, dict[str, str]
         "MISSING_GUARANTEED": literal("guaranteed is missing"),
         "UNKNOWN_TRANSPORT": (
             "concat('transport ', coalesce(transport, 'null'), "
-            f"{literal(f' is not one of {TRANSPORTS.as_posix()}')})"
+            f"{literal(f' is not one of {transports.relative_to(folder).as_posix()}')})"
         ),
     }
-    known = ", ".join(literal(name) for name in _transports(project))
+    known = ", ".join(literal(name) for name in _names(transports))
     breach = macro_sql(
         project.package_folder, "contract_breach", transport_known=f"transport in ({known})"
     )
     return breach, messages
 
 
-def _transports(project: Project) -> list[str]:
-    own = project.folder / TRANSPORTS
-    file = own if own.is_file() else project.package_folder / TRANSPORTS
+def _names(transports: Path) -> list[str]:
     try:
-        with file.open(encoding="utf-8-sig", newline="") as file:
+        with transports.open(encoding="utf-8-sig", newline="") as file:
             names = [row["transport"].strip() for row in csv.DictReader(file) if row["transport"]]
-    except (OSError, KeyError) as error:
+    except (OSError, ValueError, KeyError, csv.Error) as error:
         raise ExactlyOnceError(
-            f"{TRANSPORTS} cannot be read, it says which transports are known: {error}"
+            f"{transports} cannot be read, it lists the known transports: {error}"
         ) from error
     if not names:
-        raise ExactlyOnceError(f"{TRANSPORTS} is empty: without a transport no delivery can land")
+        raise ExactlyOnceError(f"{transports} is empty: without a transport no delivery can land")
     return names
 
 
@@ -181,7 +180,7 @@ def landed_sql(
 
 
 def _rejected_texts(spark: SparkSession, relation: str, target: LandedTable) -> str | None:
-    """The landed rows that runs have rejected for what they say, as delivery_as_json gives them."""
+    """The landed rows that runs have rejected for their content, as delivery_as_json gives them."""
     if target.name != DELIVERIES:
         return None
     # each schema of ledgers that has consumed the table has a tag there

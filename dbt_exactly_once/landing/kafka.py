@@ -18,9 +18,9 @@ from dbt_exactly_once.landing.brokers import PUMP_SECONDS, row_of, text_of
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 # how long the brokers have to answer a question
 ANSWER_SECONDS = 10
-# how long a group may take to share out its partitions, and a partition to say what it holds
+# how long a group may take to share out its partitions, and a partition to report what it holds
 SILENT_SECONDS = 120
-# what the lander relies on; the file of properties may not say otherwise
+# what the lander relies on; the file of properties may not set it otherwise
 OWN_PROPERTIES = {
     # offsets are committed after the append, and by nobody else
     "enable.auto.commit": False,
@@ -148,7 +148,7 @@ class Kafka:
             self._topic,
             f"{message.partition()}-{message.offset()}",
             headers,
-            # the record's own: a second arrival says what the first one said
+            # the record's own: a second arrival has what the first one had
             received_at=time_of(milliseconds),
             document_type=self._topic,
             guaranteed=True,
@@ -184,7 +184,7 @@ class Kafka:
                 raise self._kafka.KafkaException(place.error)
 
     def _note(self, error: Any) -> None:
-        """Keep what the client says of its connections."""
+        """Keep what the client reports of its connections."""
         if error.code() == self._kafka.KafkaError._ALL_BROKERS_DOWN:
             self._all_down = True
         else:
@@ -196,7 +196,7 @@ class Kafka:
         try:
             found = self._consumer.list_topics(self._topic, timeout=ANSWER_SECONDS)
         except self._kafka.KafkaException as error:
-            # the client says why when it is polled
+            # the client reports why when it is polled
             self._consumer.poll(0)
             raise self._not_taken(self._last_error or error.args[0].str()) from error
         error = found.topics[self._topic].error

@@ -220,7 +220,7 @@ def _rejected_rows(
     time: str,
 ) -> DataFrame:
     """The rows that are kept apart, as the table of rejections has them."""
-    said = "\n".join(f"when '{reason}' then {sql}" for reason, sql in messages.items())
+    written = "\n".join(f"when '{reason}' then {sql}" for reason, sql in messages.items())
     values = {
         "rejection_id": (
             f"sha2(concat_ws('|', unix_micros({time}), staged.landing_row, "
@@ -229,7 +229,7 @@ def _rejected_rows(
         "table_name": literal(target.name),
         "delivery_id": "delivery_id" if "delivery_id" in target.types else "null",
         "reason": "judged.reason",
-        "message": f"coalesce(staged.fault_message, case judged.reason {said} end)",
+        "message": f"coalesce(staged.fault_message, case judged.reason {written} end)",
         "source_file": "source_file",
         "source_line": "source_line",
         "raw_text": "raw_text",

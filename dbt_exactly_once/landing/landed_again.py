@@ -8,7 +8,7 @@ through the run like any other delivery, and is judged again.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ ROW_COLUMNS = {"delivery_id", "received_at", "transport", "guaranteed", "documen
 
 @dataclass(frozen=True)
 class LandedAgain:
-    """What became of a request: the delivery that has landed, or why none has."""
+    """The outcome of a request: the delivery that has landed, or why none has."""
 
     resubmission_id: str
     delivery_id: str | None
@@ -43,7 +43,7 @@ def land_again(
     requests: the rows of resubmissions that no run has consumed; rejected: relation of all
     rejections; journal: the ledger journal_entries; columns: names and types of deliveries.
     """
-    became = []
+    outcomes = []
     taken: set[str] = set()
     for found in _requested(engine, requests, rejected, journal):
         resubmission_id, *request, is_repeated, is_taken = found
@@ -51,23 +51,25 @@ def land_again(
         row = _row(raw_text, document)
         refused_for = _refusal(is_repeated, is_taken or rejection_id in taken, reason)
         if refused_for or row is None:
-            became.append(LandedAgain(resubmission_id, None, refused_for or "UNREADABLE"))
+            outcomes.append(LandedAgain(resubmission_id, None, refused_for or "UNREADABLE"))
             continue
-        if row.get("received_at") is None:
-            # it is taken now
+        lacks_time = row.get("received_at") is None
+        if lacks_time:
             row["received_at"] = f"{requested_at}Z"
         if trigger_name:
             row["destination"] = trigger_name
         try:
             values = _values(row, columns)
         except NotOfTypeError as error:
-            became.append(LandedAgain(resubmission_id, None, f"WRONG_TYPE {error}"))
+            outcomes.append(LandedAgain(resubmission_id, None, f"WRONG_TYPE {error}"))
             continue
         taken.add(rejection_id)
         ids = [*_usable(row.get("delivery_id")), rejection_id]
-        delivery_id = _land(engine, deliveries, rejected, values, ids, requested_at)
-        became.append(LandedAgain(resubmission_id, delivery_id, None))
-    return became
+        own = {"landed_at", "received_at"} if lacks_time else {"landed_at"}
+        compared = [name for name in values if name not in own]
+        delivery_id = _land(engine, deliveries, rejected, values, ids, compared)
+        outcomes.append(LandedAgain(resubmission_id, delivery_id, None))
+    return outcomes
 
 
 def _requested(engine: Engine, requests: str, rejected: str, journal: str) -> list[tuple[Any, ...]]:
@@ -77,7 +79,8 @@ def _requested(engine: Engine, requests: str, rejected: str, journal: str) -> li
         select
             requests.resubmission_id,
             min(requests.trigger_name) as trigger_name,
-            cast(min(requests.requested_at) as string) as requested_at,
+            cast(coalesce(min(requests.requested_at), current_timestamp()) as string)
+                as requested_at,
             min(requests.document) as document,
             min(rejected.rejection_id) as rejection_id,
             min(rejected.reason) as reason,
@@ -131,7 +134,7 @@ def _json_object(text: str | None) -> dict[str, Any] | None:
 def _values(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, str]:
     """A row as SQL, each value in its column's type, as landing takes it.
 
-    Raises NotOfTypeError, which says what is wrong, where a value is not of that type.
+    Raises NotOfTypeError, with what is wrong, where a value is not of that type.
     """
     values = {}
     for name, kind in columns.items():
@@ -156,25 +159,25 @@ def _land(
     rejected: str,
     values: dict[str, str],
     ids: list[str],
-    requested_at: str,
+    compared: Sequence[str],
 ) -> str:
     """Append a row under the first of its ids that is free; returns that.
 
-    values: the row to land, as SQL; rejected: see land_again. A row of that id which a run has
-    rejected does not take it.
+    values: the row to land, as SQL; rejected: see land_again; compared: the columns by which a row
+    is known that a run has landed here before it was killed. A row of that id which a run has
+    rejected is another one, and does not take the id.
     """
     for delivery_id in ids:
         values = values | {"delivery_id": literal(delivery_id)}
-        same = " and ".join(
-            f"there.{name} <=> {value}" for name, value in values.items() if name != "landed_at"
-        )
+        same = " and ".join(f"there.{name} <=> {values[name]}" for name in compared)
         text = f"to_json(struct({', '.join(f'there.{name}' for name in values)}))"
         has_landed, is_taken = engine.rows(
-            f"select bool_or({same} and there.landed_at >= timestamp '{requested_at}'), "
-            "bool_or(rejections.rejection_id is null and there.received_at is not null and "
-            f"there.guaranteed is not null) from {deliveries} as there left join (select * from "
-            f"{rejected} where reason not in ('REPEATED', 'CONFLICTING')) as rejections on {text} "
-            f"= rejections.raw_text where there.delivery_id = {literal(delivery_id)}"
+            f"select bool_or({same} and rejections.rejection_id is null), "
+            "bool_or((rejections.rejection_id is null or rejections.reason = 'CONFLICTING') and "
+            "there.received_at is not null and there.guaranteed is not null) "
+            f"from {deliveries} as there left join (select * from {rejected} "
+            f"where reason != 'REPEATED') as rejections on {text} = rejections.raw_text "
+            f"where there.delivery_id = {literal(delivery_id)}"
         )[0]
         if has_landed:
             # by a run that was killed

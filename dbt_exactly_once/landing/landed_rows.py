@@ -4,7 +4,7 @@ A run consumes a landed table up to a snapshot. Where that snapshot is an ancest
 run has frozen, and everything between them only appended, compacted or deleted files, Iceberg reads
 just the appended files. Where a commit between them has overwritten files, or where the table was
 set back or its snapshots have expired, the two versions are compared. Where the consumed snapshot
-is gone, as after a table was dropped and landed again, the ledgers tell what was consumed.
+is gone, as after a table was dropped and landed again, the ledgers know what was consumed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_DAYS = 40
 class LandedRows:
     """How one landed table is read between two of its snapshots.
 
-    way: NONE, ALL, APPENDED, COMPARED or TOLD (by the ledgers). commits: how many have appended
+    way: NONE, ALL, APPENDED, COMPARED or KNOWN (to the ledgers). commits: how many have appended
     rows; may_miss_consumed: whether rows that were consumed may have been removed; days: where
     versions are compared, on which days.
     """
@@ -67,7 +67,7 @@ class LandedRows:
         if engine.has_snapshot(table.relation, consumed):
             days = _days_of_new_files(engine, table, consumed, landed)
             return cls(table, consumed, landed, "COMPARED", 2, True, days)
-        return cls(table, consumed, landed, "TOLD", 2, True, ledgers=ledgers)
+        return cls(table, consumed, landed, "KNOWN", 2, True, ledgers=ledgers)
 
     def unconsumed(self) -> str:
         """A relation of the rows that no run has consumed, with landed_file and landed_position."""
@@ -81,8 +81,8 @@ class LandedRows:
             )
         if self.way == "COMPARED":
             return self._compared()
-        if self.way == "TOLD":
-            return self._not_told()
+        if self.way == "KNOWN":
+            return self._not_known()
         return self.until_landed()
 
     def files(self) -> str | None:
@@ -95,24 +95,24 @@ class LandedRows:
 
     def until_consumed(self) -> str:
         """A relation of the rows that earlier runs have consumed, as far as they are there."""
-        if self.way == "TOLD" and self.table.name == "deliveries":
+        if self.way == "KNOWN" and self.table.name == "deliveries":
             return (
-                f"(select * from {self.until_landed()} left semi join ({self._told_deliveries()}) "
-                "as told on delivery_id = told_id)"
+                f"(select * from {self.until_landed()} left semi join ({self._known_deliveries()}) "
+                "as known on delivery_id = known_id)"
             )
         return self._version(self.consumed)
 
-    def says(self) -> list[str]:
+    def warnings(self) -> list[str]:
         """What a person should know of a table that cannot be read by its appended files."""
         if self.way == "COMPARED":
             return [
                 f"{self.table.relation} was overwritten, set back, or its snapshots have expired "
                 "since the last run: its rows were compared with those consumed"
             ]
-        if self.way == "TOLD":
+        if self.way == "KNOWN":
             return [
                 f"{self.table.relation} does not have the snapshot that the last run consumed: it "
-                "was dropped or its tag was; the ledgers told which rows are new"
+                "was dropped or its tag was; the ledgers show which rows are new"
             ]
         return []
 
@@ -153,43 +153,46 @@ class LandedRows:
             conditions.append(f"{column} is null")
         return f"({' or '.join(conditions or ['false'])})"
 
-    def _not_told(self) -> str:
-        """The landed rows of which no ledger tells."""
+    def _not_known(self) -> str:
+        """The landed rows that no ledger names."""
         ledgers = self.ledgers or {}
-        told, matches = {
-            "deliveries": (self._told_deliveries(), "delivery_id = told_id"),
+        known, matches = {
+            "deliveries": (self._known_deliveries(), "delivery_id = known_id"),
             # what is open may hear of all of them again, what has ended hears of none
             "trigger_executions": (
-                "select statuses.delivery_id as told_id, statuses.trigger_name as told_trigger "
+                "select statuses.delivery_id as known_id, statuses.trigger_name as known_trigger "
                 f"from {ledgers['document_status']} as statuses left anti join "
                 f"{ledgers['open_documents']} as still_open on statuses.delivery_id = "
                 "still_open.delivery_id and statuses.trigger_name = still_open.trigger_name",
-                "delivery_id = told_id and trigger_name = told_trigger",
+                "delivery_id = known_id and trigger_name = known_trigger",
             ),
             "resubmissions": (
-                f"select reference_id as told_id from {ledgers['journal_entries']} "
+                f"select reference_id as known_id from {ledgers['journal_entries']} "
                 "where event in ('RESUBMITTED', 'REFUSED')",
-                "resubmission_id = told_id",
+                "resubmission_id = known_id",
             ),
             # of a command no ledger keeps the id
             "trigger_commands": (
-                f"select max(started_at) as told_until from {ledgers['published_runs']}",
-                "issued_at < told_until",
+                f"select max(started_at) as known_until from {ledgers['published_runs']}",
+                "issued_at < known_until",
             ),
             "rejected_landings": (
-                f"select rejection_id as told_id from {ledgers['rejected_deliveries']}",
-                "rejection_id = told_id",
+                f"select rejection_id as known_id from {ledgers['rejected_deliveries']}",
+                "rejection_id = known_id",
             ),
         }[self.table.name]
-        return f"(select * from {self.until_landed()} left anti join ({told}) as told on {matches})"
+        return (
+            f"(select * from {self.until_landed()} left anti join ({known}) as known on {matches})"
+        )
 
-    def _told_deliveries(self) -> str:
+    def _known_deliveries(self) -> str:
         ledgers = self.ledgers or {}
         return (
-            "select regexp_replace(delivery_id, '/(recovery|resubmission)-[0-9]+$', '') as told_id "
-            f"from {ledgers['document_status']} union all select landed_delivery_id from "
-            f"{ledgers['waiting_deliveries']} union all select delivery_id from "
-            f"{ledgers['journal_entries']} where event in ('UNROUTED', 'UNKNOWN_DESTINATION', "
+            "select regexp_replace(delivery_id, '/(recovery|resubmission)-[0-9]+$', '') "
+            f"as known_id from {ledgers['document_status']} "
+            f"union all select landed_delivery_id from {ledgers['waiting_deliveries']} "
+            f"union all select delivery_id from {ledgers['journal_entries']} "
+            "where event in ('UNROUTED', 'UNKNOWN_DESTINATION', "
             "'NOT_TAKEN')"
         )
 

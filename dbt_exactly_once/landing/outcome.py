@@ -9,7 +9,7 @@ from dbt_exactly_once.landing.judging import REPEATED
 
 @dataclass
 class Landing:
-    """What became of the rows of one landing."""
+    """The outcome of one landing."""
 
     table: str
     landed: int = 0
@@ -34,7 +34,7 @@ class Landing:
         return self.rejected > 0 and not self.landed
 
     def lines(self) -> list[str]:
-        """What to say of it: the counts, and of rejected rows why and where they are."""
+        """Its lines: the counts, and of rejected rows why and where they are."""
         if not self.rejected:
             return [str(self)]
         more = self.rejected - len(self.examples)

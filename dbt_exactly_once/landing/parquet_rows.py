@@ -39,13 +39,24 @@ def parquet_rows(path: Path) -> Iterator[Row]:
 def _parquet_values(column: pa.Array) -> list[Any]:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if pa.types.is_timestamp(column.type):
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
         # Python has no nanoseconds
         column = column.cast(pa.timestamp("us", tz=column.type.tz), safe=False)
     try:
         return column.to_pylist()
     except UnicodeDecodeError:
         return [_decoded(value) for value in column.cast(pa.binary()).to_pylist()]
+    except Exception:
+        # a time beyond the years of Python, or in a time zone that it does not know
+        return [_as_python(scalar) for scalar in column]
+
+
+def _as_python(scalar: pa.Scalar) -> Any:
+    """The value, or a text that stands for it, which is no value of another type than text."""
+    try:
+        return scalar.as_py()
+    except Exception:
+        return f"{getattr(scalar, 'value', scalar)} ({scalar.type})"
 
 
 def _decoded(value: bytes | None) -> Any:

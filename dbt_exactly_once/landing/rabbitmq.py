@@ -23,7 +23,7 @@ from dbt_exactly_once.landing.brokers import (
     text_of,
 )
 
-# a broker that takes nothing for the moment, for want of memory or disk, says no more than that
+# a broker that takes nothing for the moment, out of memory or disk, reports no more than that
 BLOCKED_SECONDS = 30
 
 
@@ -39,7 +39,14 @@ def _import_pika() -> Any:
 def _parameters(pika: Any, url: str) -> Any:
     if urlsplit(url).scheme not in ("amqp", "amqps"):
         raise ValueError("the URL has to begin with amqp:// or amqps://")
-    return pika.URLParameters(url)
+    try:
+        return pika.URLParameters(url)
+    except ValueError:
+        # its text may hold a part of the password
+        raise ValueError(
+            "the URL cannot be read; a character such as / # or ? in its password has to be "
+            "written as %2F %23 or %3F"
+        ) from None
 
 
 class RabbitMq:
@@ -54,13 +61,14 @@ class RabbitMq:
         self._queue = queue
         # tags count within a connection
         self._session = uuid4().hex[:12]
-        self._waiting: deque[dict[str, Any]] = deque()
-        self._tags: deque[int] = deque()
-        self._received = 0
+        self._waiting: deque[tuple[int, dict[str, Any]]] = deque()
+        self._last_tag = 0
+        self._is_cancelled = False
         try:
             self._connection = pika.BlockingConnection(_parameters(pika, url))
             self._channel = self._connection.channel()
             self._channel.basic_qos(prefetch_count=most)
+            self._channel.add_on_cancel_callback(self._note_cancel)
             self._channel.basic_consume(queue, self._note)
         except Exception as error:
             where = url.rpartition("@")[2]
@@ -71,32 +79,43 @@ class RabbitMq:
     def _note(self, _channel: Any, method: Any, properties: Any, body: bytes) -> None:
         headers = properties.headers or {}
         counted = headers.get("x-delivery-count")
-        self._tags.append(method.delivery_tag)
-        self._waiting.append(
-            row_of(
-                "RABBITMQ",
-                self._queue,
-                f"{self._session}-{method.delivery_tag}",
-                headers,
-                document_type=properties.type or method.routing_key,
-                guaranteed=properties.delivery_mode == 2,
-                event_id=properties.message_id,
-                redelivery_count=int(method.redelivered) if counted is None else int(counted),
-                document=text_of(body),
-            )
+        if counted is None:
+            counted = int(method.redelivered)
+        row = row_of(
+            "RABBITMQ",
+            self._queue,
+            f"{self._session}-{method.delivery_tag}",
+            headers,
+            document_type=properties.type or method.routing_key,
+            guaranteed=properties.delivery_mode == 2,
+            event_id=properties.message_id,
+            # to a classic queue a publisher may write anything there, which landing rejects
+            redelivery_count=counted if isinstance(counted, int) else str(counted),
+            document=text_of(body),
         )
+        self._waiting.append((method.delivery_tag, row))
+
+    def _note_cancel(self, _method: Any) -> None:
+        self._is_cancelled = True
 
     def receive(self, most: int, seconds: float) -> list[dict[str, Any]]:
         end = monotonic() + seconds
         while len(self._waiting) < most and (left := end - monotonic()) > 0:
+            if self._is_cancelled and self._waiting:
+                break
+            if self._is_cancelled:
+                raise ExactlyOnceError(
+                    f"queue {self._queue} of RabbitMQ was deleted, or its node is gone: start the "
+                    "command again when it is there"
+                )
             self._connection.process_data_events(time_limit=min(left, PUMP_SECONDS))
-        rows = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
-        self._received = len(rows)
-        return rows
+        taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+        if taken:
+            self._last_tag, _ = taken[-1]
+        return [row for _, row in taken]
 
     def acknowledge(self) -> None:
-        tags = [self._tags.popleft() for _ in range(self._received)]
-        self._channel.basic_ack(tags[-1], multiple=True)
+        self._channel.basic_ack(self._last_tag, multiple=True)
         # it is sent when the connection is looked after
         self._connection.process_data_events(time_limit=0)
 

@@ -119,7 +119,7 @@ class Sqs:
 
 
 def place_of(url: str) -> dict[str, str]:
-    """Where the queue is: the endpoint, and the region where its name tells it."""
+    """Where the queue is: the endpoint, and the region where its name has one."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.path.strip("/"):
         raise ValueError("name the queue by its URL, https://sqs.REGION.amazonaws.com/ACCOUNT/NAME")

@@ -161,5 +161,8 @@ def type_fault(name: str, data_type: str, value: Any, error: NotOfTypeError) -> 
 
 def excerpt(value: Any) -> str:
     """The beginning of a value, for a message."""
-    text = json.dumps(value, default=str)
+    try:
+        text = json.dumps(value, default=str)
+    except (RecursionError, ValueError):
+        text = f"a {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "..."

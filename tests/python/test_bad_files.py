@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from dbt_exactly_once.errors import ExactlyOnceError
-from dbt_exactly_once.landing import json_arrays, json_rows
+from dbt_exactly_once.landing import files, json_arrays, json_rows
 from dbt_exactly_once.landing.files import check_readable, read_batches
 from dbt_exactly_once.landing.land import Landing
+from dbt_exactly_once.landing.values import NotOfTypeError, typed, typed_column
 
 COLUMNS = ("delivery_id", "received_at", "transport", "guaranteed", "document")
 HEADER = "delivery_id;received_at;transport;guaranteed\n"
@@ -93,13 +95,12 @@ def told(path: Path) -> str:
         (
             "feed.log",
             '{"delivery_id": "a"}\n',
-            "FILE: the format cannot be told from the name, nothing was landed; it holds JSON, "
-            "name it .jsonl",
+            "FILE: the name has no known format, nothing was landed; it holds JSON, name it .jsonl",
         ),
         (
             "feed.log",
             "a log\n",
-            "FILE: the format cannot be told from the name, nothing was landed; name it .jsonl, "
+            "FILE: the name has no known format, nothing was landed; name it .jsonl, "
             ".ndjson, .json or .csv (or these with .gz), or .parquet",
         ),
     ],
@@ -263,3 +264,55 @@ def test_a_landing_fails_where_rows_were_rejected_and_none_has_landed(
     assert landing.failed is failed
     if not landing.rejected:
         assert landing.lines() == [str(landing)]
+
+
+def test_a_name_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"feed-\xff.jsonl")
+    assert told(write(path, '{"delivery_id": "a"}\n')) == (
+        f"{tmp_path}/feed-\\xff.jsonl: the name is not UTF-8, nothing was landed: give the file "
+        "another one"
+    )
+
+
+def test_a_time_beyond_all_years_is_a_fault_of_its_row(tmp_path: Path) -> None:
+    """One of milliseconds is not what is left of it in microseconds."""
+    last = 2**63 - 1
+    table = pa.table(
+        {
+            "delivery_id": ["a", "b"],
+            "received_at": pa.array([last, 1_772_359_200_123], pa.timestamp("ms")),
+            "seen": pa.array([None, 1], pa.timestamp("ms", tz="Nowhere/Never")),
+        }
+    )
+    pq.write_table(table, tmp_path / "feed.parquet")
+    (first, *_), (second, *_, fault) = rows_of(tmp_path / "feed.parquet")
+    with pytest.raises(NotOfTypeError):
+        typed("timestamp", first["received_at"])
+    assert typed("timestamp", second["received_at"]).microsecond == 123_000
+    assert fault is None
+
+
+def test_rows_nested_too_deep_stop_no_other(tmp_path: Path) -> None:
+    deep = [json.dumps({"delivery_id": "a"})]
+    deep += [
+        f'{{"uuid": {"[" * depth}{"]" * depth}, "document": {"[" * depth}{"]" * depth}}}'
+        for depth in range(700, 1000)
+    ]
+    path = write(tmp_path / "feed.jsonl", "\n".join(deep))
+    batches = [*read_batches(path)]
+    for batch in batches:
+        typed_column("uuid", "string", batch.rows, batch.faults)
+    reasons = {fault and fault.reason for batch in batches for fault in batch.faults}
+    assert reasons == {None, "NOT_JSON", "WRONG_TYPE"}
+
+
+def test_what_a_reader_stumbles_over_is_of_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stumble(path: Path) -> Any:
+        raise OverflowError("too large")
+
+    monkeypatch.setattr(files, "json_rows", stumble)
+    path = write(tmp_path / "feed.jsonl", "{}")
+    with pytest.raises(ExactlyOnceError, match=r"feed.jsonl cannot be read, .*: too large"):
+        rows_of(path)

@@ -22,6 +22,7 @@ from rabbitmq import RabbitMqBroker
 from dbt_exactly_once.adapter.session import Project
 from dbt_exactly_once.cli import main
 from dbt_exactly_once.commands import place
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.amqp import Amqp
 from dbt_exactly_once.landing.brokers import land_from_broker, row_of, write_rows
 from dbt_exactly_once.landing.files import read_batches
@@ -53,7 +54,7 @@ def publish_order(broker: RabbitMqBroker, queue: str, number: int) -> None:
 def take(
     broker: RabbitMqBroker, queue: str, land_file: Callable[[Path], object], most: int = 100
 ) -> tuple[int, list[str]]:
-    """Land until the queue is empty; how many were taken and what was said."""
+    """Land until the queue is empty; how many were taken and the lines."""
     said: list[str] = []
     taken = land_from_broker(
         RabbitMq(broker.url, queue, most),
@@ -286,3 +287,41 @@ def test_what_to_land_must_be_said(
     monkeypatch.setattr(place, "require_extra", lambda _: None)
     assert main(["land", *options]) == 1
     assert told in capsys.readouterr().err
+
+
+def test_a_count_that_is_no_number_is_rejected_with_its_row(
+    rabbitmq: RabbitMqBroker, spark: SparkSession, project: Project, rows: Rows
+) -> None:
+    """To a classic queue a publisher may write the header of quorum queues."""
+    queue = f"orders.{uuid4().hex[:8]}"
+    with rabbitmq.connect() as connection:
+        connection.channel().queue_declare(queue, durable=True)
+    for number, count in enumerate(("2", "abc", None), 1):
+        headers = {} if count is None else {"x-delivery-count": count}
+        rabbitmq.publish(queue, b"{}", message_id=f"m{number}", delivery_mode=2, headers=headers)
+
+    taken, said = take(rabbitmq, queue, lambda file: land(spark, project, [file]), most=2)
+    assert taken == 3
+    assert "deliveries: landed 0, rejected 2 (WRONG_TYPE 2), repeated 0" in said
+    assert rows(f"select event_id from {project.landing_schema}.deliveries") == [("m3",)]
+    assert rabbitmq.ready(queue) == 0
+
+
+def test_a_queue_that_is_deleted_ends_its_lander(rabbitmq: RabbitMqBroker, queue: str) -> None:
+    def delete(file: Path) -> Landing:
+        with rabbitmq.connect() as connection:
+            connection.channel().queue_delete(queue)
+        return Landing("deliveries", 1, {})
+
+    publish_order(rabbitmq, queue, 1)
+    with pytest.raises(ExactlyOnceError, match=f"queue {queue} of RabbitMQ was deleted"):
+        take(rabbitmq, queue, delete)
+
+
+def test_no_part_of_a_password_is_shown(rabbitmq: RabbitMqBroker) -> None:
+    with pytest.raises(ExactlyOnceError) as error:
+        RabbitMq("amqp://guest:sec/ret@127.0.0.1:1", "orders", 1)
+    assert "sec" not in error.value.msg
+    assert (
+        "127.0.0.1:1 cannot be taken from: the URL cannot be read; a character" in error.value.msg
+    )

@@ -53,7 +53,7 @@ def take(
     group: str = "lake",
     key_column: str | None = None,
 ) -> tuple[int, list[str]]:
-    """Land until the topic is empty; how many were taken and what was said."""
+    """Land until the topic is empty; how many were taken and the lines."""
     said: list[str] = []
     with closing(Kafka(broker.brokers, topic, group, key_column=key_column)) as member:
         taken = land_from_broker(

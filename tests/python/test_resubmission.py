@@ -155,3 +155,30 @@ def test_a_rejected_landing_is_taken_again_once(
 
 def _killed(*_: Any, **__: Any) -> None:
     raise RuntimeError("killed")
+
+
+@pytest.mark.parametrize("requested_at", [None, datetime(2100, 1, 1, tzinfo=timezone.utc)])
+def test_a_request_lands_its_row_once_whatever_its_time(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch, requested_at: datetime | None
+) -> None:
+    """The clock that has written a request, if it has, may be ahead of the run's."""
+    runs.land("deliveries", [delivery("d1", guaranteed=None)])
+    runs.decide(clock=NOW)
+    [(rejected,)] = runs.rows("select rejection_id from {schema}.rejected_deliveries")
+    corrected = json.dumps(
+        {
+            "delivery_id": "d1",
+            "received_at": "2026-05-01T12:00:00Z",
+            "transport": "RABBITMQ",
+            "document_type": "order",
+            "guaranteed": True,
+        }
+    )
+    again = {**request(1, rejected, document=corrected), "requested_at": requested_at}
+    runs.land("resubmissions", [again])
+    with monkeypatch.context() as patch:
+        patch.setattr(ExactlyOnce, "publish", _killed)
+        assert not runs.dbt("run", "--select", "tag:transaction", clock=NOW).success
+    runs.decide(clock=NOW)
+    assert decided(runs) == [("d1", "archive"), ("d1", "orders")]
+    assert journal(runs) == [("r1", "RESUBMITTED", "comes as d1")]

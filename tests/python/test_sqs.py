@@ -25,7 +25,7 @@ Rows = Callable[[str], list[tuple[Any, ...]]]
 
 
 def take(url: str, land_file: Callable[[Path], object], most: int = 1000) -> tuple[int, list[str]]:
-    """Land until the queue is empty; how many were taken and what was said."""
+    """Land until the queue is empty; how many were taken and the lines."""
     said: list[str] = []
     taken = land_from_broker(
         Sqs(url),
