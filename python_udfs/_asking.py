@@ -96,18 +96,22 @@ def judge(answer: Any) -> Answer:
             f"answered {status} with a message of {len(message)} characters, at most "
             f"{LONGEST_MESSAGE} are allowed: {message}"
         )
-    return status, message
+    return status, cut(message)
 
 
 def failed(error: BaseException) -> Answer:
     """Result and message of what a resolver has raised: type and text."""
-    text = str(error)
-    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return ("TRANSIENT_ERROR" if isinstance(error, TransientError) else "ERROR"), cut(said)
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return ("TRANSIENT_ERROR" if isinstance(error, TransientError) else "ERROR"), cut(text)
 
 
 def cut(message: str) -> str:
-    return message[:LONGEST_MESSAGE]
+    """As much of a message as is kept; half of a surrogate pair becomes a question mark."""
+    return message[:LONGEST_MESSAGE].encode("utf-8", "replace").decode("utf-8")
 
 
 # ---- calls, which may hang
@@ -152,7 +156,7 @@ class Calls:
 
 
 class Caller:
-    """The thread that calls resolvers; left behind with a call that hangs, and made anew.
+    """The thread that calls resolvers; left behind with a call that hangs, and replaced.
 
     It closes what the resolvers have made in it once it has had nothing to do for a while: Spark
     ends its workers without what Python runs at exit.
@@ -286,7 +290,7 @@ def _values(table: Any, column: str, is_pandas: bool) -> list[Any]:
 
 
 class Trace:
-    """A small file that says which deliveries a resolver is asked about just now.
+    """A small file that names the deliveries that a resolver is asked about just now.
 
     It is mapped into memory, so that it costs little and outlives the process. Where the folder
     is on another host, nothing is written.
@@ -369,7 +373,7 @@ def _as_array(candidates: Candidates, answers: list[Answer | None]) -> pa.Array:
 
 
 def availabilities(batches: Iterator[pa.Array], load: Callable[[str], None]) -> Iterator[pa.Array]:
-    """What resource monitors say, by name."""
+    """What resource monitors answer, by name."""
     import pyarrow as pa
 
     availability = pa.struct([("is_available", pa.bool_()), ("message", pa.string())])
@@ -386,8 +390,8 @@ def _is_available(name: str, load: Callable[[str], None]) -> tuple[bool, str | N
     try:
         load(name)
         answer = registry.get("resource_monitor", name).function()
+        if isinstance(answer, bool):
+            return answer, None
+        return False, cut(f"answered {answer!r}, not True or False")
     except BaseException as error:
         return False, failed(error)[1]
-    if not isinstance(answer, bool):
-        return False, cut(f"answered {answer!r}, not True or False")
-    return answer, None

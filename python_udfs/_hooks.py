@@ -33,7 +33,7 @@ class TransientError(Exception):
 
 
 class RegistrationError(Exception):
-    """A module of this folder cannot be used; the text says what to do."""
+    """A module of this folder cannot be used; the text has the remedy."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def resolver(name: str) -> Callable[[Function], Function]:
 
 
 def resource_monitor(name: str) -> Callable[[Function], Function]:
-    """Register a function without arguments that tells whether a resource is available again.
+    """Register a function without arguments that returns whether a resource is available again.
 
     A trigger that an error has suspended and that names it in `resource_monitor` is resumed by the
     first run in which it returns True.
@@ -167,7 +167,14 @@ def _only_argument(kind: str, name: str, function: Callable[..., Any]) -> inspec
             f"{kind} {name} ({_place(function)}) must take exactly one argument, the delivery; "
             f"it takes {len(required)}"
         )
-    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+    if any(
+        is_other(function)
+        for is_other in (
+            inspect.iscoroutinefunction,
+            inspect.isgeneratorfunction,
+            inspect.isasyncgenfunction,
+        )
+    ):
         raise RegistrationError(
             f"{kind} {name} ({_place(function)}) must be a plain function that returns its answer"
         )

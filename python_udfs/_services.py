@@ -51,7 +51,7 @@ def service(name: str) -> Callable[[Function], Function]:
 
     It takes one `Work`. When it returns, the document is processed; a text that it returns is kept
     as the message. Where it raises `TransientError` it is called again, as the trigger's retry
-    settings say; any other error ends the document as failed. It runs in the process of
+    settings allow; any other error ends the document as failed. It runs in the process of
     `exactly-once worker`, in a thread, and never in a Spark task.
     """
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def error_broker_options(prefix: str, does: str) -> Callable[[Command], Command]:
-    """The options that say through which broker error documents go."""
+    """The options of the broker through which error documents go."""
     exchange = "The exchange of RabbitMQ.  [default: the one whose routing keys are queues]"
     options = (
         ("rabbitmq", "URL", f"{does} through RabbitMQ, errors_to is the routing key."),
@@ -27,8 +27,8 @@ def error_broker_options(prefix: str, does: str) -> Callable[[Command], Command]
     )
 
     def add(command: Command) -> Command:
-        for name, metavar, told in reversed(options):
-            option = click.option(f"--{prefix}{name}", name, metavar=metavar, help=told)
+        for name, metavar, meaning in reversed(options):
+            option = click.option(f"--{prefix}{name}", name, metavar=metavar, help=meaning)
             command = option(command)
         return command
 
@@ -84,7 +84,7 @@ def worker(
     engine = SparkEngine(spark)
     if not engine.rows(f"show views in {schema} like 'dispatched_documents'"):
         raise ExactlyOnceError(
-            f"no run has said yet what is to be done: {schema}.dispatched_documents "
+            f"no run has listed yet what is to be done: {schema}.dispatched_documents "
             "is not there, run `dbt build` first"
         )
     worker = Worker(
@@ -96,7 +96,7 @@ def worker(
         hooks.package.TransientError,
         concurrency=concurrency,
         poll_seconds=poll,
-        say=click.echo,
+        echo=click.echo,
         between=_sender(place, (spark, schema), **broker).look if sends else lambda: None,
     )
     with stopped_by_signals(worker, click.echo):

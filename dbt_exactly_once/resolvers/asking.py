@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+
 from dbt_exactly_once.adapter.engine import Engine
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.resolvers.hooks import being_asked
@@ -29,13 +32,13 @@ def ask_resolvers(engine: Engine, relation: str, columns: str, sql: str | None) 
 
 
 def _explain_death(error: BaseException) -> None:
-    """Say whom a worker was asking when it died; Spark only tells that it is gone."""
+    """Name whom a worker was asking when it died; Spark only reports that it is gone."""
     for trigger_name, resolver, delivery_ids in being_asked():
         ids = ", ".join(delivery_ids[:5]) + (" ..." if len(delivery_ids) > 5 else "")
-        held = f"{{delivery_id: {delivery_ids[0]}, trigger_name: {trigger_name}}}"
+        held = json.dumps({"delivery_id": delivery_ids[0], "trigger_name": trigger_name})
         raise ExactlyOnceError(
             f"exactly_once: resolver {resolver} of trigger {trigger_name} ended the process "
             f"that asked it about {ids}: nothing is published; correct it, or set a delivery "
-            f"aside with `dbt run-operation hold_delivery --args '{held}'` "
+            f"aside with `dbt run-operation hold_delivery --args {shlex.quote(held)}` "
             f"({one_line(error)})"
         ) from error

@@ -1,6 +1,6 @@
 """The user's functions in python_udfs: found, loaded, and given to Spark.
 
-They are loaded here to learn their names and to tell what is wrong with a module before a run
+They are loaded here to learn their names and to report what is wrong with a module before a run
 begins. Spark's workers get the same files as an archive named after its content, and load from it
 the one module they need.
 """
@@ -82,7 +82,7 @@ def load_hooks(project_dir: str | Path) -> Hooks:
         for module in sorted(_modules(package)):
             try:
                 importlib.import_module(module)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise ExactlyOnceError(
                     f"exactly_once: module {module} cannot be used: {_said(error)}; correct it or "
                     f"move it out of {PACKAGE}/"
@@ -164,7 +164,7 @@ def register_hooks(hooks: Hooks, spark: SparkSession) -> None:
     """Give a session ask_resolver and ask_resource_monitor, where it has them not yet.
 
     `ask_resolver(resolver, trigger_name, limit_ms, chain)` answers an array of candidates, see
-    python_udfs._asking; `ask_resource_monitor(name)` tells whether a resource is available. They
+    python_udfs._asking; `ask_resource_monitor(name)` returns whether a resource is available. They
     are not deterministic, so that Spark neither repeats a call nor moves it.
     """
     from pyspark import cloudpickle

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -13,7 +14,7 @@ from uuid import uuid4
 from dbt_exactly_once.adapter.engine import literal
 from dbt_exactly_once.services.executions import LONGEST_MESSAGE
 
-# a service that is at work says so this often within its execution timeout
+# a service that is at work reports so this often within its execution timeout
 HEARTBEATS = 3
 # characters of what a service returns that are kept
 LONGEST_RESULT = 10_000
@@ -26,7 +27,7 @@ class Call:
     work: Any
     timeout_seconds: float
     started_at: datetime
-    # when it is time to say that it is at work, by the clock of this process
+    # when it is time to report that it is at work, by the clock of this process
     beat_at: float = 0
     event: str | None = None
     message: str | None = None
@@ -38,12 +39,12 @@ class Call:
         return f"{self.work.delivery_id} of {self.work.trigger_name}"
 
     def beat_after(self, seconds: float) -> None:
-        """Say next that it is at work after so long, and in time for its execution timeout."""
+        """Report next that it is at work after so long, and in time for its execution timeout."""
         self.beat_at = time.monotonic() + min(seconds, self.timeout_seconds / HEARTBEATS)
 
 
 def rows_of(calls: Iterable[Call], event: str) -> str:
-    """The rows of trigger_executions that tell an event of some calls."""
+    """The rows of trigger_executions that report an event of some calls."""
     recorded_at = _time(datetime.now(timezone.utc))
     rows = []
     for call in calls:
@@ -65,9 +66,22 @@ def rows_of(calls: Iterable[Call], event: str) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """What an execution says of an error."""
-    text = str(error)
+    """The message of an execution for an error."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def safe_echo(echo: Callable[[str], None]) -> Callable[[str], None]:
+    """A line that cannot be printed, such as to a pipe that is closed, ends no service."""
+
+    def print_line(line: str) -> None:
+        with suppress(OSError, ValueError):
+            echo(line.encode("utf-8", "replace").decode("utf-8"))
+
+    return print_line
 
 
 def as_json(answer: Any) -> tuple[str | None, str | None]:

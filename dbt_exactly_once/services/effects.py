@@ -14,7 +14,7 @@ from dbt_exactly_once.services.executions import main_of, move_main
 BRANCH_PREFIX = "effect_"
 # of the snapshots of an effect, and of no others: what a hook writes to the table has it not
 RUN_PROPERTY = "exactly-once-effect"
-# what Iceberg says where a commit may have happened or not
+# Iceberg's message where a commit may have happened or not
 UNKNOWN = "CommitStateUnknown"
 TRIALS = 3
 
@@ -60,7 +60,7 @@ class Effect:
         """Move main to the branch; returns why not, else an empty text.
 
         It happens once, whoever calls it how often. Where others have written to the table
-        meanwhile, the rows are added to theirs, unless nobody can tell whether they are there.
+        meanwhile, the rows are added to theirs, unless it is unknown whether they are there.
         """
         refused = move_main(self._engine, self._relation, self.branch)
         for _ in range(TRIALS):
@@ -132,7 +132,7 @@ class Effect:
 
 
 def _is_unknown(error: BaseException | None) -> bool:
-    """Whether an error says so, or its cause does."""
+    """Whether an error or its cause has such a text."""
     while error is not None and UNKNOWN not in str(error):
         error = error.__cause__
     return error is not None

@@ -58,7 +58,7 @@ class ErrorSender:
         schema: str,
         sent_errors: str,
         open_publisher: Callable[[], Publisher],
-        say: Callable[[str], None] = print,
+        echo: Callable[[str], None] = print,
     ) -> None:
         self._spark = spark
         self._engine = SparkEngine(spark)
@@ -66,7 +66,7 @@ class ErrorSender:
         self._record_of_runs = f"{schema}.{RECORD}"
         self._sent_errors = sent_errors
         self._open_publisher = open_publisher
-        self._say = say
+        self._echo = echo
         # addresses that the broker does not take messages for, and why
         self._refused: dict[str, str] = {}
         self._seen: str | None = None
@@ -85,7 +85,7 @@ class ErrorSender:
         while documents := self._unsent():
             sent += self._send(documents)
         if self._refused:
-            why = "; ".join(f"{address}: {told}" for address, told in self._refused.items())
+            why = "; ".join(f"{address}: {cause}" for address, cause in self._refused.items())
             raise ExactlyOnceError(
                 f"{sent} error documents are sent, but some stay unsent, since their errors_to is "
                 f"not taken: {why}"
@@ -93,7 +93,7 @@ class ErrorSender:
         return sent
 
     def look(self) -> None:
-        """Send what was published since the last look; says what goes wrong, and goes on."""
+        """Send what was published since the last look; reports what goes wrong, and goes on."""
         if monotonic() < self._not_before:
             return
         try:
@@ -103,12 +103,12 @@ class ErrorSender:
             sent = self.send_all()
         except Exception as error:
             # a worker has other things to do
-            self._say(one_line(error))
+            self._echo(one_line(error))
             self._not_before = monotonic() + RETRY_SECONDS
             return
         self._seen = refs.get("main")
         if sent:
-            self._say(f"{sent} error documents sent")
+            self._echo(f"{sent} error documents sent")
 
     def _unsent(self) -> list[Row]:
         from pyspark.sql import functions
@@ -162,10 +162,10 @@ def message_id_of(document: Row) -> str:
 
 def body_of(document: Row) -> bytes:
     """The message: what has failed, why, and the document itself, as JSON."""
-    told = {name: _told(document[name]) for name in CONTENT}
-    return json.dumps(told, ensure_ascii=False).encode("utf-8")
+    content = {name: _as_json(document[name]) for name in CONTENT}
+    return json.dumps(content, ensure_ascii=False).encode("utf-8")
 
 
-def _told(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     # Spark gives times in the time zone of this process
     return value.astimezone(timezone.utc).isoformat() if isinstance(value, datetime) else value

@@ -1,4 +1,4 @@
-"""What services say of their work: rows of landing.trigger_executions, appended.
+"""What services report of their work: rows of landing.trigger_executions, appended.
 
 To start work is to claim it: STARTED is appended only if nothing else was appended to the table
 since the work was looked up, so that of two that look at the same document one starts it. The

@@ -49,7 +49,7 @@ class ModelService:
         )
 
     def work(self, run_id: str) -> str:
-        """The frozen list of a run; it is gone once what became of it is recorded."""
+        """The frozen list of a run; it is gone once its outcome is recorded."""
         return self._lists + run_id.replace("-", "_")
 
     def cut_off(self, existing: Collection[str]) -> list[str]:
@@ -101,7 +101,7 @@ class ModelServices:
     # ---------------------------------------------------------------- after a kill
 
     def settle(self, services: Iterable[ModelService], existing: Collection[str]) -> list[str]:
-        """Finish what runs that were cut off have started; returns lines to say.
+        """Finish what runs that were cut off have started; returns lines that report it.
 
         existing: the tables that there are.
         """
@@ -124,25 +124,25 @@ class ModelServices:
         )
         documents = self._engine.rows(f"select count(*) from ({begun})")[0][0]
         effect = Effect(self._engine, service.relation, run_id)
-        became = "it had started nothing, its work is done by this run"
+        settled = "it had started nothing, its work is done by this run"
         if documents:
             refused = effect.publish()
             if refused:
-                became = f"nobody can tell whether {documents} documents are done ({refused})"
+                settled = f"it is unknown whether {documents} documents are done ({refused})"
             else:
                 self._executions.append(_rows_of(f"({begun})", run_id, SUCCESS))
-                became = f"its effect on {documents} documents is published"
+                settled = f"its effect on {documents} documents is published"
         if service.relation in existing:
             effect.drop()
         self._drop_list(service, run_id)
-        return became
+        return settled
 
     # ---------------------------------------------------------------- one run
 
     def run(
         self, service: ModelService, sql: str, work: str, states: str, check: Callable[[], None]
     ) -> str:
-        """Make the model's effect on the work there is; returns what to say of it.
+        """Make the model's effect on the work there is; returns the outcome, for the log.
 
         work: the view service_work; states: the view execution_state; check: refuses where the run
         has lost its lock. Raises where the model cannot be used at all; then nothing was started.
@@ -213,6 +213,10 @@ class ModelServices:
                 if PART not in sql:
                     # it does not read work(): every part of the list would be all of it
                     raise
+                if trials == 1:
+                    # what is refused without a document too, such as a column that the table
+                    # lacks, is no document's fault
+                    effect.append(sql.replace(PART, "and false"))
                 if first < last:
                     middle = (first + last) // 2
                     parts += [(middle + 1, last), (first, middle)]
@@ -229,20 +233,20 @@ class ModelServices:
     ) -> bool | None:
         """True if no event of the documents has landed since they were listed, else None."""
         check()
-        told = self._engine.rows(
+        reported = self._engine.rows(
             f"select 1 from {work_list} as work left join {states} as states "
             "on work.delivery_id = states.delivery_id and work.trigger_name = states.trigger_name "
             f"where {self._is_worked_on(outcome)} and (states.delivery_id is null "
             "or not states.last_event_at <=> work.last_event_at) limit 1"
         )
-        return None if told else True
+        return None if reported else True
 
     def _is_worked_on(self, outcome: Outcome) -> str:
         failed = "".join(f" or batch_position = {position}" for position, _ in outcome.failed)
         return f"({outcome.is_done}{failed})"
 
     def _started(self, work_list: str, outcome: Outcome) -> str:
-        """The rows that start the documents, and say of those that fail that they do."""
+        """The rows that start the documents, with a TRANSIENT_ERROR for those that fail."""
         rows = [_rows_of(work_list, self._run_id, STARTED, where=self._is_worked_on(outcome))]
         rows += [
             _rows_of(
@@ -259,8 +263,8 @@ class ModelServices:
 def _rows_of(
     documents: str, run_id: str, event: str, message: str | None = None, where: str = "true"
 ) -> str:
-    """A row of trigger_executions for each document; its id is made of what it says, so that
-    telling twice tells once."""
+    """A row of trigger_executions for each document; its id is made of its content, so that
+    a repeated report counts once."""
     ended = "cast(null as timestamp)" if event == STARTED else "current_timestamp()"
     text = literal(message[:LONGEST_MESSAGE] if message else None)
     return (

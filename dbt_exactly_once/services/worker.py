@@ -7,6 +7,7 @@ exactly the documents in doubt whose service was at work.
 
 from __future__ import annotations
 
+import inspect
 import queue
 import signal
 import threading
@@ -19,7 +20,7 @@ from typing import Any
 from dbt_exactly_once.adapter.engine import Engine, literal
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.resolvers.hooks import Hooks
-from dbt_exactly_once.services.calls import Call, as_json, error_text, rows_of
+from dbt_exactly_once.services.calls import Call, as_json, error_text, rows_of, safe_echo
 from dbt_exactly_once.services.executions import (
     ERROR,
     STARTED,
@@ -41,13 +42,13 @@ WORK = (
     "received_at",
 )
 # attempts to write down what has ended, once no other service is at work
-TELLINGS = 6
+REPORTS = 6
 # what could not be written is tried again after a second, then after ever longer, up to these
 LONGEST_PAUSE = 30.0
 
 
 class Worker:
-    """Takes work, calls services, records what became of it; all SQL in the thread that runs it."""
+    """Takes work, calls services, records their outcomes; all SQL in the thread that runs it."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class Worker:
         transient_error: type[Exception],
         concurrency: int = 1,
         poll_seconds: float = 5,
-        say: Callable[[str], None] = print,
+        echo: Callable[[str], None] = print,
         between: Callable[[], None] = lambda: None,
     ) -> None:
         self._engine = engine
@@ -70,14 +71,14 @@ class Worker:
         self._transient_error = transient_error
         self._concurrency = concurrency
         self._poll_seconds = poll_seconds
-        self._say = say
+        self._echo = safe_echo(echo)
         # called again and again, in the thread of all SQL
         self._between = between
         self._at_work: list[Call] = []
         # those of them that have ended and are not recorded yet
         self._ended_calls: list[Call] = []
-        self._tellings = 0
-        self._tell_at = 0.0
+        self._reports = 0
+        self._report_at = 0.0
         # ended calls; None wakes the thread that waits
         self._ended: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._stopping = False
@@ -103,7 +104,7 @@ class Worker:
                 return
             self._ended_calls += self._wait()
             self._record()
-            self._say_still_at_work()
+            self._report_still_at_work()
 
     # ---------------------------------------------------------------- take
 
@@ -114,7 +115,7 @@ class Worker:
         except Exception as error:
             if not self._at_work:
                 raise
-            self._say(f"cannot look for more work, tries again: {one_line(error)}")
+            self._echo(f"cannot look for more work, tries again: {one_line(error)}")
             return 0
 
     def _take(self, most: int) -> int:
@@ -161,6 +162,8 @@ class Worker:
     def _call(self, call: Call) -> None:
         try:
             answer = self._services[call.work.service](call.work)
+            if inspect.isawaitable(answer) or inspect.isgenerator(answer):
+                raise TypeError(f"it returned a {type(answer).__name__}: nothing has run")
             call.event, call.message = SUCCESS, answer if isinstance(answer, str) else None
             call.result, lost = as_json(answer)
             call.message = call.message or lost
@@ -168,8 +171,9 @@ class Worker:
             call.event, call.message = TRANSIENT_ERROR, error_text(error)
         except BaseException as error:  # sys.exit() too would end this thread only
             call.event, call.message = ERROR, error_text(error)
-        call.ended_at = _now()
-        self._ended.put(call)
+        finally:
+            call.ended_at = _now()
+            self._ended.put(call)
 
     # ---------------------------------------------------------------- record
 
@@ -177,7 +181,7 @@ class Worker:
         """The calls that have ended; waits for the first one, or until it is time to look again."""
         found: list[Call | None] = []
         until = [call.beat_at for call in self._at_work]
-        until += [self._tell_at] if self._ended_calls else []
+        until += [self._report_at] if self._ended_calls else []
         seconds = min([self._poll_seconds, *(moment - time.monotonic() for moment in until)])
         try:
             found.append(self._ended.get(timeout=max(seconds, 0.01)))
@@ -190,33 +194,35 @@ class Worker:
     def _record(self) -> None:
         """Write down what has ended; where that fails, again and again."""
         ended = self._ended_calls
-        if not ended or time.monotonic() < self._tell_at:
+        if not ended or time.monotonic() < self._report_at:
             return
         rows = " union all ".join(rows_of([call], str(call.event)) for call in ended)
         try:
             self._executions.append(rows)
         except Exception as error:
-            self._tellings += 1
+            self._reports += 1
             named = ", ".join(f"{call.document} ({call.event})" for call in ended)
-            if self._tellings >= TELLINGS and len(ended) == len(self._at_work):
+            if self._reports >= REPORTS and len(ended) == len(self._at_work):
                 raise ExactlyOnceError(
-                    f"exactly_once: what became of {named} cannot be recorded, land it with "
+                    f"exactly_once: the outcome of {named} cannot be recorded, land it with "
                     f"`exactly-once land --table trigger_executions`: {one_line(error)}"
                 ) from error
-            self._say(f"what became of {named} is not recorded yet, tries again: {one_line(error)}")
-            self._tell_at = time.monotonic() + min(2 ** (self._tellings - 1), LONGEST_PAUSE)
+            self._echo(
+                f"the outcome of {named} is not recorded yet, tries again: {one_line(error)}"
+            )
+            self._report_at = time.monotonic() + min(2 ** (self._reports - 1), LONGEST_PAUSE)
             return
-        self._ended_calls, self._tellings, self._tell_at = [], 0, 0.0
+        self._ended_calls, self._reports, self._report_at = [], 0, 0.0
         for call in ended:
             self._at_work.remove(call)
             self.counts[str(call.event)] += 1
-            said = f": {call.message}" if call.message else ""
-            self._say(
+            message = f": {call.message}" if call.message else ""
+            self._echo(
                 f"{call.work.service}: {call.document}, attempt {call.work.attempt}: "
-                f"{call.event}{said}"
+                f"{call.event}{message}"
             )
 
-    def _say_still_at_work(self) -> None:
+    def _report_still_at_work(self) -> None:
         """Heartbeats; one that cannot be written is tried again soon and ends no service."""
         late = [call for call in self._at_work if call.beat_at <= time.monotonic()]
         if not late:
@@ -225,7 +231,7 @@ class Worker:
             self._executions.append(rows_of(late, STARTED))
         except Exception as error:
             named = ", ".join(call.document for call in late)
-            self._say(f"cannot say that {named} is at work, tries again: {one_line(error)}")
+            self._echo(f"cannot record that {named} is at work, tries again: {one_line(error)}")
             for call in late:
                 call.beat_after(1)
             return
@@ -239,7 +245,7 @@ class Worker:
 
 
 @contextmanager
-def stopped_by_signals(worker: Worker, say: Callable[[str], None]) -> Iterator[None]:
+def stopped_by_signals(worker: Worker, echo: Callable[[str], None]) -> Iterator[None]:
     """Stop a worker at the first SIGTERM or SIGINT, and leave its work in doubt at the second."""
     seen: list[int] = []
 
@@ -251,7 +257,7 @@ def stopped_by_signals(worker: Worker, say: Callable[[str], None]) -> Iterator[N
                 f"come back in doubt: {', '.join(worker.left) or 'none'}"
             )
         if worker.left:
-            say(f"stopping: waits for {', '.join(worker.left)}; a second signal leaves them")
+            echo(f"stopping: waits for {', '.join(worker.left)}; a second signal leaves them")
         worker.stop()
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}

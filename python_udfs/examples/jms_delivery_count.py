@@ -11,7 +11,7 @@ from python_udfs import Delivery, resolver
 
 @resolver("examples.jms_delivery_count")
 def jms_delivery_count(delivery: Delivery) -> tuple[str, str]:
-    """NEW for a first delivery; a later one can have run before, which only its sender can tell."""
+    """NEW for a first delivery; a later one can have run before, which only its sender knows."""
     if delivery.redelivery_count == 1:
         return "NEW", "JMSXDeliveryCount is 1"
     if delivery.redelivery_count is None or delivery.redelivery_count < 1:

@@ -29,7 +29,7 @@ def orders_database() -> Iterator[psycopg.Connection]:
 
 @resolver("examples.order_exists")
 def order_exists(delivery: Delivery) -> tuple[str, str] | str:
-    """DUPLICATE where the order is there, NEW where it is not, IN_DOUBT where nobody can tell."""
+    """DUPLICATE where the order is there, NEW where it is not, IN_DOUBT where it is unknown."""
     import psycopg
 
     order = delivery.document_json

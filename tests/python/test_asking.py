@@ -328,3 +328,45 @@ def test_a_table_resolver_is_known_by_the_annotation_of_its_argument() -> None:
 def test_something_made_once_needs_a_function_that_yields() -> None:
     with pytest.raises(RegistrationError, match="must be a function without arguments that yields"):
         once_per_worker(lambda: 5)  # type: ignore[arg-type]
+
+
+class WithoutTextError(Exception):
+    """An error whose text fails, and whose representation does."""
+
+    def __str__(self) -> str:
+        raise AttributeError("code")
+
+    __repr__ = __str__
+
+
+def raising(error: BaseException) -> Callable[[Any], Any]:
+    def function(_: Any) -> Any:
+        raise error
+
+    return function
+
+
+def test_an_error_without_a_text_is_an_error_by_its_type() -> None:
+    assert ask(raising(WithoutTextError()), [[candidate("a")]]) == [[("ERROR", "WithoutTextError")]]
+    assert ask(lambda _: WithoutTextError(), [[candidate("a")]]) == [
+        [("ERROR", "AttributeError: code")]
+    ]
+
+
+def test_half_a_character_in_a_message_is_a_question_mark() -> None:
+    answered = ask(lambda _: ("NEW", "order \ud800"), [[candidate("a")]])
+    assert answered == [[("NEW", "order ?")]]
+    error = ValueError("order \ud800")
+    assert ask(raising(error), [[candidate("a")]]) == [[("ERROR", "ValueError: order ?")]]
+
+
+def test_a_monitor_without_an_answer_is_a_no_with_the_reason() -> None:
+    def load(name: str) -> None:
+        answers = {"odd": lambda: WithoutTextError(), "half": lambda: "\ud800"}
+        _hooks.registry.add(_hooks.Hook("resource_monitor", name, answers[name]))
+
+    [found] = _asking.availabilities(iter([pa.array(["odd", "half"])]), load)
+    assert found.to_pylist() == [
+        {"is_available": False, "message": "AttributeError: code"},
+        {"is_available": False, "message": "answered '\\ud800', not True or False"},
+    ]

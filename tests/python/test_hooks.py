@@ -89,6 +89,7 @@ def test_a_changed_module_is_another_version(tmp_path: Path) -> None:
             {"a": CHECK.format(name="a", arguments="delivery").replace("def", "async def")},
             "must be a plain function that returns its answer",
         ),
+        ({"a": "import sys\nsys.exit(0)"}, "module python_udfs.a cannot be used: SystemExit: 0"),
         (
             {
                 "a": "from python_udfs import resource_monitor\n"

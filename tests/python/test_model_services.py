@@ -147,6 +147,24 @@ def test_one_bad_row_does_not_end_a_batch(runs: DbtRuns) -> None:
     assert runs.rows("select * from {schema}.open_documents") == []
 
 
+def test_a_table_that_lacks_a_column_fails_the_model_and_no_document(runs: DbtRuns) -> None:
+    land(runs, {"d1": "1"})
+    assert whole_run(runs).success
+    before = told(runs)
+    model = runs.folder / "services" / "booked_orders.sql"
+    model.write_text(MODEL.replace("from {{ work() }}", "    , 'x' as added\nfrom {{ work() }}"))
+    runs.forget_parsed()
+    land(runs, {"d2": "2", "d3": "3"})
+    (message,) = failures(whole_run(runs))
+    assert "booked_orders" in message
+    assert "added" in message
+    assert told(runs) == before
+
+    runs.rows("alter table {schema}.booked_orders add column added string")
+    assert whole_run(runs).success
+    assert [name for name, _ in booked(runs)] == ["d1", "d2", "d3"]
+
+
 def test_a_run_that_dies_behind_the_effect_is_a_success(
     runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -286,7 +286,7 @@ def test_a_resolver_that_ends_its_worker_is_named_and_its_delivery_can_be_held(
         "resolver orders.check of trigger orders ended the process that asked it about deadly"
         in message
     )
-    assert "hold_delivery --args '{delivery_id: deadly, trigger_name: orders}'" in message
+    assert 'hold_delivery --args \'{"delivery_id": "deadly", "trigger_name": "orders"}\'' in message
     assert statuses(runs) == {}
 
     named = {"delivery_id": "deadly", "trigger_name": "orders"}

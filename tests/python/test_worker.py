@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from dbt_exactly_once.adapter.engine import SparkEngine
 from dbt_exactly_once.cli import main
+from dbt_exactly_once.services.calls import safe_echo
 from dbt_exactly_once.services.executions import Executions
 from dbt_exactly_once.services.worker import Worker
 from python_udfs import TransientError, Work
@@ -106,7 +107,7 @@ def worker_of(runs: DbtRuns, service: Callable[[Work], Any], **options: Any) -> 
         Work,
         TransientError,
         poll_seconds=0.1,
-        say=lambda _: None,
+        echo=lambda _: None,
         **options,
     )
 
@@ -225,14 +226,14 @@ def test_a_long_call_says_that_it_is_still_at_work(
         assert beats.wait(120)
 
     worker = worker_of(runs, ship)
-    tell = Worker._say_still_at_work
+    tell = Worker._report_still_at_work
 
     def counted(self: Worker) -> None:
         tell(self)
         if told(runs)["p1", 1, "STARTED"] >= 3:
             beats.set()
 
-    monkeypatch.setattr(Worker, "_say_still_at_work", counted)
+    monkeypatch.setattr(Worker, "_report_still_at_work", counted)
     worker.run(once=True)
     assert told(runs)["p1", 1, "STARTED"] >= 3
     assert told(runs)["p1", 1, "SUCCESS"] == 1
@@ -297,7 +298,7 @@ def test_a_write_that_fails_does_not_end_a_worker_whose_services_are_at_work(
         TransientError,
         concurrency=2,
         poll_seconds=0.05,
-        say=say,
+        echo=say,
     ).run(once=True)
     tried_again = [line for line in said if "tries again" in line]
     assert [line.partition("[SQLITE_BUSY] ")[2] for line in tried_again] == [
@@ -306,7 +307,7 @@ def test_a_write_that_fails_does_not_end_a_worker_whose_services_are_at_work(
         "STARTED",
         "SUCCESS",
     ]
-    assert tried_again[1].startswith("cannot say that d0 of letters")
+    assert tried_again[1].startswith("cannot record that d0 of letters")
     assert sorted(told for told in lake.told if told[0] == "SUCCESS") == [
         ("SUCCESS", "d0"),
         ("SUCCESS", "d1"),
@@ -412,3 +413,25 @@ def test_a_stopped_worker_leaves_no_doubt_and_a_killed_one_just_its_own(runs: Db
         "p2-again": "DUPLICATE",
         "p3/recovery-1": "IN_DOUBT",
     }
+
+
+def test_a_line_that_cannot_be_printed_ends_no_service() -> None:
+    lines: list[str] = []
+    safe_echo(lines.append)("order \ud800")
+    assert lines == ["order ?"]
+
+    def closed(_: str) -> None:
+        raise BrokenPipeError
+
+    safe_echo(closed)("order")
+
+
+def test_a_service_that_returns_what_would_have_to_be_awaited_has_failed(runs: DbtRuns) -> None:
+    """It has run nothing, though it was called."""
+
+    async def ship(_: Work) -> None:
+        raise AssertionError("is never run")
+
+    land(runs, "parcel", "p1")
+    worker_of(runs, lambda work: ship(work)).run(once=True)
+    assert told(runs)["p1", 1, "ERROR"] == 1
