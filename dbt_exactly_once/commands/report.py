@@ -1,4 +1,4 @@
-"""Commands that show what the report views say: `report`, `metrics` and `alert`."""
+"""Commands that show the report views: `report`, `metrics` and `alert`."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ def metrics(place: Place, output: str | None) -> None:
 @click.command()
 @at_place
 @click.option("--webhook", metavar="URL", help='Where to post {"text": ...}, as Slack takes it.')
-@click.option("--memory", metavar="FILE", help="What was said.  [default: logs/alert.json]")
+@click.option("--memory", metavar="FILE", help="What was posted.  [default: logs/alert.json]")
 def alert(place: Place, webhook: str | None, memory: str | None) -> None:
     """Post what is new to do, and what is solved.
 
-    It says each thing of the view things_to_do once when it comes and once when it is gone, and
+    It posts each thing of the view things_to_do once when it comes and once when it is gone, and
     nothing where nothing has changed.
     """
     from dbt_exactly_once.report.alert import alert

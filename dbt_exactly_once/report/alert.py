@@ -1,7 +1,7 @@
-"""`exactly-once alert`: says to a webhook what there is to do, once, and what is solved, once.
+"""`exactly-once alert`: posts to a webhook what there is to do, once, and what is solved, once.
 
-What was said last stands in a file. It is written after the webhook has answered, so that a message
-is lost in no case, and is sent a second time where the process ends in between.
+What was posted last stands in a file, written after the webhook has answered: no message is lost,
+and one is sent a second time where the process ends in between.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Change:
 def alert(ask: Ask, schema: str, webhook: str, memory: Path) -> Change | None:
     """Post what has changed since the last time; returns it, or None where nothing has.
 
-    ask: runs a query and gives its rows; memory: the file that keeps what was said.
+    ask: runs a query and gives its rows; memory: the file that keeps what was posted.
     """
     sent = _read(memory)
     before = sent.get(schema, {})
@@ -82,7 +82,7 @@ def _read(memory: Path) -> dict[str, dict[str, str]]:
         return json.loads(memory.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ExactlyOnceError(
-            f"{memory}, which keeps what was said, is no JSON: remove it, and all is said again"
+            f"{memory}, which keeps what was posted, is no JSON: remove it, and all is posted again"
         ) from error
 
 

@@ -123,7 +123,7 @@ def _legend_of_windows(axes: Axes) -> None:
 
 
 def _time_axis(axes: Axes) -> None:
-    """Spans of time as a person says them."""
+    """Spans of time in words."""
     axes.set_xscale("log")
     ticks = [(1, "1 ms"), (1e3, "1 s"), (6e4, "1 min"), (3.6e6, "1 h"), (8.64e7, "1 day")]
     ticks += [(6.048e8, "1 week"), (2.592e9, "30 days")]
@@ -171,7 +171,8 @@ def _svg(
         "xtick.labelcolor": COLOURS["ink"],
         "ytick.labelcolor": COLOURS["ink"],
     }
-    with matplotlib.rc_context(style):
+    # names of triggers are no formulas
+    with matplotlib.rc_context({**style, "text.parse_math": False}):
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.add_subplot()
         axes.spines[["top", "right"]].set_visible(False)

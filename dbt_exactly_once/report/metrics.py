@@ -59,8 +59,8 @@ METRICS = (
         f"select seconds_to_publication as value {LAST_RUN}",
     ),
     *(
-        Metric(f"last_run_{name}", told, f"select {name} as value {LAST_RUN}")
-        for name, told in (
+        Metric(f"last_run_{name}", meaning, f"select {name} as value {LAST_RUN}")
+        for name, meaning in (
             ("taken", "Deliveries that the last run took."),
             ("decided", "Deliveries that the last run decided."),
             ("rejected", "Deliveries that the last run rejected."),

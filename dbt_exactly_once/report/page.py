@@ -87,7 +87,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 def duration(milliseconds: int) -> str:
-    """A span of time as a person says it."""
+    """A span of time in words."""
     spans = (
         (1000, 1, "ms"),
         (120_000, 1000, "s"),

@@ -1,15 +1,18 @@
-{% macro check_trigger(trigger_name) %}
-    {#- Stop an operation that names a trigger which the seed does not have; make the landed tables
-        where no run has made them yet. -#}
+{% macro check_trigger(trigger_name, or_decided=false) %}
+    {#- Stop an operation that names a trigger which the seed does not have, and has decided nothing
+        where or_decided; make the landed tables where no run has made them yet. -#}
+    {%- do adapter.exactly_once.describe(graph) -%}
+    {%- do adapter.exactly_once.ensure_tables() -%}
     {%- set known = run_query(
         'select trim(trigger_name) from ' ~ ref('triggers') ~ ' order by 1'
     ).columns[0].values() -%}
-    {%- if trigger_name not in known -%}
+    {%- set decided = 'select 1 from ' ~ ref('document_status') ~ ' where trigger_name = '
+        ~ sql_text(trigger_name) ~ ' limit 1' -%}
+    {%- if trigger_name not in known
+        and not (or_decided and run_query(decided).rows | length > 0) -%}
         {%- do exceptions.raise_compiler_error(
             'exactly_once: no trigger is named ' ~ trigger_name ~ '; seeds/triggers.csv has '
             ~ known | join(', ')
         ) -%}
     {%- endif -%}
-    {%- do adapter.exactly_once.describe(graph) -%}
-    {%- do adapter.exactly_once.ensure_tables() -%}
 {% endmacro %}

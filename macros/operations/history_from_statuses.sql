@@ -12,7 +12,7 @@
 
     ),
 
-    -- not_ended says which documents have not ended; of the others a last failure is the end
+    -- not_ended has the documents that have not ended; of the others a last failure is the end
     settings as (
 
         select distinct

@@ -3,7 +3,7 @@
         it are duplicates. key and processed_at are columns of the relation, or SQL over them. -#}
     {%- if execute -%}
         {%- do check_trigger(trigger_name) -%}
-        {#- there are none before the first run: the import says so -#}
+        {#- there are none before the first run: the import reports it -#}
         {%- set never_looks = run_query(
             'select 1 from ' ~ ref('trigger_settings') ~ ' where trigger_name = '
             ~ sql_text(trigger_name) ~ ' and not (detect_duplicates and use_history)'

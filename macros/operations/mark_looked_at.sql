@@ -4,6 +4,8 @@
         {%- do adapter.exactly_once.ensure_tables() -%}
         {%- do land_command('LOOKED_AT', none, reason, by) -%}
     {%- elif execute -%}
-        {%- do command_trigger('LOOKED_AT', trigger_name, reason, by) -%}
+        {#- one that has left the seed has left its doubts -#}
+        {%- do check_trigger(trigger_name, or_decided=true) -%}
+        {%- do land_command('LOOKED_AT', trigger_name, reason, by) -%}
     {%- endif -%}
 {% endmacro %}

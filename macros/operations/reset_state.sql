@@ -3,7 +3,7 @@
         {%- if really is not sameas true -%}
             {%- do exceptions.raise_compiler_error(
                 'exactly_once: reset_state forgets what every trigger has processed, and the next '
-                ~ "run decides all that has landed anew: say --args '{really: true}' if you mean it"
+                ~ "run decides all that has landed again: use --args '{really: true}' if you mean it"
             ) -%}
         {%- endif -%}
         {%- set dropped = adapter.exactly_once.reset_state(

@@ -13,6 +13,8 @@
     dry_run=false,
     really=false
 ) %}
+    {#- Requests to take again one delivery, or the failed documents that all given conditions name;
+        these are listed, the first twenty by name, and requested where really is true. -#}
     {%- if execute -%}
         {%- if trigger_name is none -%}
             {%- do adapter.exactly_once.describe(graph) -%}
@@ -27,17 +29,44 @@
             {%- set requested = 'the request to take ' ~ delivery_id ~ ' again'
                 ~ (' in ' ~ trigger_name if trigger_name else '') ~ ' has landed' -%}
         {%- else -%}
-            {%- set wanted = failed_documents_like(
-                trigger_name, service, cause, message_like, since, until
-            ) -%}
-            {%- set documents = list_failed_documents(wanted) -%}
+            {%- set wanted -%}
+                select * from {{ ref('failed_documents') }}
+                where
+                    true
+                    {%- for column, value in [
+                        ('trigger_name', trigger_name), ('service', service), ('cause', cause)
+                    ] if value is not none %}
+                    and {{ column }} = {{ sql_text(value) }}
+                    {%- endfor %}
+                    {%- if message_like is not none %}
+                    and message like {{ sql_text(message_like) }}
+                    {%- endif %}
+                    {%- for is_after, time in [('>=', since), ('<', until)] if time is not none %}
+                    and failed_at {{ is_after }} cast({{ sql_text(time) }} as timestamp)
+                    {%- endfor %}
+            {%- endset -%}
+            {%- set documents = run_query('select count(*) from (' ~ wanted ~ ')').rows[0][0] -%}
+            {%- set first_ones -%}
+                select trigger_name, delivery_id, service, cause, failed_at, message
+                from ({{ wanted }})
+                order by failed_at, trigger_name, delivery_id
+                limit 20
+            {%- endset -%}
+            {%- for row in run_query(first_ones).rows -%}
+                {%- do print(row.values() | join(' | ')) -%}
+            {%- endfor -%}
+            {%- if documents > 20 -%}
+                {%- do print('and ' ~ (documents - 20) ~ ' more, see failed_documents') -%}
+            {%- endif -%}
             {%- set requested = 'requests to take ' ~ documents ~ ' documents again have landed' -%}
         {%- endif -%}
-        {%- if delivery_id is none and (documents == 0 or dry_run or really is not sameas true) -%}
+        {%- if dry_run or (
+            delivery_id is none and (documents == 0 or really is not sameas true)
+        ) -%}
             {%- do log(
                 'exactly_once: nothing is resubmitted'
-                ~ ('' if documents == 0 else '; add `really: true` to resubmit these '
-                ~ documents ~ ' documents'),
+                ~ ('; add `really: true` to resubmit these ' ~ documents ~ ' documents'
+                if documents else ''),
                 info=true,
             ) -%}
         {%- else -%}

@@ -20,7 +20,7 @@
             when 'TRANSIENT_ERROR' then 'it failed for the time being'
             when 'ERROR' then 'it failed'
             when 'INVALID' then 'it gave no valid answer'
-            else concat('it said ', {{ d }}.resolver_result)
+            else concat('it answered ', {{ d }}.resolver_result)
         end,
         {{ d }}.message
     )

@@ -6,8 +6,11 @@ statuses as (
 
     select * from {{ ref('document_status') }}
     where
-        rule_id in {{ rules_where('acknowledge', 'true') }}
-        and rule_id not in {{ rules_where('eligible', 'false') }}
+        (
+            rule_id in {{ rules_where('acknowledge', 'true') }}
+            and rule_id not in {{ rules_where('eligible', 'false') }}
+        )
+        or decided_by = 'MAX_RECOVERIES'
 
 ),
 

@@ -7,25 +7,13 @@ journal as (
 
 ),
 
-resubmitted as (
-
-    select
-        delivery_id,
-        trigger_name,
-        min(happened_at) as resubmitted_at
-    from journal
-    where event = 'RESUBMITTED'
-    group by delivery_id, trigger_name
-
-),
-
 in_doubt as (
 
     select
         *,
         {{ landed_delivery_id('delivery_id') }} as landed_delivery_id
     from {{ ref('document_statuses') }}
-    where rule_id in {{ rules_where('audit_msg', 'true') }}
+    where rule_id in {{ rules_where('audit_msg', 'true') }} or decided_by = 'MAX_RECOVERIES'
 
 ),
 
@@ -58,15 +46,15 @@ in_doubt_of_messages as (
         with_document.document,
         with_document.received_at,
         with_document.decided_at as logged_at,
-        resubmitted.resubmitted_at,
+        doubts.resubmitted_at,
         with_document.run_id
     from with_document
     -- a transport that was removed from the seed hides no row
     left join transports on with_document.transport = transports.transport
-    left join resubmitted
+    left join {{ ref('resubmitted_doubts') }} as doubts
         on
-            with_document.delivery_id = resubmitted.delivery_id
-            and with_document.trigger_name = resubmitted.trigger_name
+            with_document.delivery_id = doubts.delivery_id
+            and with_document.trigger_name = doubts.trigger_name
     where coalesce(transports.api, 'MSG') = 'MSG'
 
 ),
@@ -75,8 +63,9 @@ resubmitted_landings as (
 
     select
         delivery_id as rejection_id,
-        min(resubmitted_at) as resubmitted_at
-    from resubmitted
+        min(happened_at) as resubmitted_at
+    from journal
+    where event = 'RESUBMITTED'
     group by delivery_id
 
 ),

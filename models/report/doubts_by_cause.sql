@@ -21,7 +21,7 @@ counted as (
         rule_id,
         decided_by,
         age,
-        -- a rule about keys covers a missing and a too long key: say which
+        -- a rule about keys covers a missing and a too long key: name it
         if(decided_by = 'ID' and document_key is null, 'MISSING', 'TOO_LONG') as key_state,
         cast(null as string) as resolver_result,
         cast(null as string) as message,
@@ -59,9 +59,9 @@ final as (
 
         -- the rows behind the counts
         concat(
-            'select * from {{ ref("in_doubt_documents") }} where trigger_name = \'',
-            replace(trigger_name, '\'', '\\\''),
-            '\' and rule_id = \'', rule_id, '\'',
+            'select * from {{ ref("in_doubt_documents") }} where trigger_name = ',
+            {{ as_literal('trigger_name') }},
+            ' and rule_id = \'', rule_id, '\'',
             if(
                 decided_by = 'ID',
                 concat(

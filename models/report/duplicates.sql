@@ -12,7 +12,7 @@ select
     statuses.rule_in_words as cause,
     statuses.redelivery_count,
 
-    -- what became of the document that it repeats
+    -- the outcome of the document that it repeats
     originals.outcome as original_outcome,
     originals.result as original_result,
 

@@ -27,9 +27,9 @@ final as (
 
         -- the rows behind the counts
         concat(
-            'select * from {{ ref("document_statuses") }} where trigger_name = \'',
-            replace(trigger_name, '\'', '\\\''),
-            '\' and status = \'', status,
+            'select * from {{ ref("document_statuses") }} where trigger_name = ',
+            {{ as_literal('trigger_name') }},
+            ' and status = \'', status,
             '\' and decided_by = \'', decided_by, '\''
         ) as rows_behind
     from statuses

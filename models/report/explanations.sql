@@ -32,8 +32,9 @@ in_words as (
                 when status = 'IN_DOUBT' and returned is null
                     then concat(
                         'acknowledged and not processed. If it should be: ',
-                        "dbt run-operation resubmit --args '{delivery_id: ", delivery_id,
-                        ', trigger_name: ', trigger_name, "}'"
+                        {{ operation_command('resubmit', {
+                            'delivery_id': 'delivery_id', 'trigger_name': 'trigger_name'
+                        }) | indent(24) }}
                     )
                 when status = 'IN_DOUBT' then 'acknowledged and not processed'
                 when condition_name is null

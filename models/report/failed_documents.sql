@@ -13,14 +13,16 @@ failed as (
 
 ),
 
--- a resubmission that fails has a row of its own
+-- a resubmission that fails has a row of its own; a request names it, or the landed delivery
 resubmitted as (
 
     select
-        delivery_id,
-        trigger_name
+        {{ landed_delivery_id('delivery_id') }} as landed_delivery_id,
+        trigger_name,
+        max(happened_at) as resubmitted_at
     from {{ ref('journal_entries') }}
     where event = 'RESUBMITTED'
+    group by {{ landed_delivery_id('delivery_id') }}, trigger_name
 
 ),
 
@@ -59,8 +61,9 @@ final as (
             and failed.trigger_name = statuses.trigger_name
     left anti join resubmitted
         on
-            failed.delivery_id = resubmitted.delivery_id
+            {{ landed_delivery_id('failed.delivery_id') }} = resubmitted.landed_delivery_id
             and failed.trigger_name = resubmitted.trigger_name
+            and failed.failed_at <= resubmitted.resubmitted_at
 
 )
 

@@ -9,7 +9,10 @@ grouped as (
         message_shape,
         count(*) as documents,
         min(failed_at) as first_failed_at,
-        max(failed_at) as last_failed_at
+        max(failed_at) as last_failed_at,
+        -- the wildcards of LIKE that the message itself holds stand for themselves
+        replace(regexp_replace(message_shape, '([%_\\\\])', '\\\\$1'), '#', '%')
+            as message_pattern
     from {{ ref('failed_documents') }}
     group by trigger_name, service, cause, message_shape
 
@@ -31,26 +34,13 @@ final as (
         first_failed_at,
         last_failed_at,
 
-        -- the command that resubmits the group; in JSON, which YAML reads, in single quotes of bash
-        concat(
-            'dbt run-operation resubmit --args \'',
-            replace(
-                to_json(
-                    named_struct(
-                        'trigger_name', trigger_name,
-                        'service', service,
-                        'cause', cause,
-                        -- the wildcards of LIKE that the message itself holds stand for themselves
-                        'message_like', replace(
-                            regexp_replace(message_shape, '([%_\\\\])', '\\\\$1'), '#', '%'
-                        )
-                    )
-                ),
-                '\'',
-                '\'\\\'\''
-            ),
-            '\''
-        ) as resubmit_command
+        -- the command that resubmits the group
+        {{ operation_command('resubmit', {
+            'trigger_name': 'trigger_name',
+            'service': 'service',
+            'cause': 'cause',
+            'message_like': 'message_pattern',
+        }) | indent(8) }} as resubmit_command
     from grouped
 
 )

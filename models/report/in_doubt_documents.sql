@@ -7,18 +7,6 @@ statuses as (
 
 ),
 
-resubmissions as (
-
-    select
-        delivery_id,
-        trigger_name,
-        min(happened_at) as resubmitted_at
-    from {{ ref('journal_entries') }}
-    where event = 'RESUBMITTED'
-    group by delivery_id, trigger_name
-
-),
-
 runs as (
 
     select * from {{ ref('published_runs') }}
@@ -86,7 +74,7 @@ with_looks as (
         completed_since.success.delivery_id as completed_by_delivery_id,
         try_element_at(filter(looks.looked_at, t -> t >= runs.published_at), 1) as marked_at
     from statuses
-    left join resubmissions
+    left join {{ ref('resubmitted_doubts') }} as resubmissions
         on
             statuses.delivery_id = resubmissions.delivery_id
             and statuses.trigger_name = resubmissions.trigger_name

@@ -26,6 +26,7 @@ decided as (
     from statuses
     where
         rule_id in {{ rules_where('journal', 'true') }}
+        or decided_by = 'MAX_RECOVERIES'
         or (condition_name is null and status in ('NEW', 'NOT_CHECKED'))
 
 ),

@@ -1,4 +1,3 @@
--- depends_on: {{ ref('published_runs') }}
 with
 
 rejected as (
@@ -70,11 +69,18 @@ final as (
         least(
             resubmissions.resubmitted_at,
             corrections.corrected_at,
-            try_element_at(filter(looks.looked_at, t -> t >= rejected.rejected_at), 1)
+            try_element_at(
+                filter(
+                    looks.looked_at,
+                    t -> t >= coalesce(runs.published_at, rejected.rejected_at)
+                ),
+                1
+            )
         ) as looked_at
     from rejected
     left join resubmissions on rejected.rejection_id = resubmissions.rejection_id
     left join corrections on rejected.rejection_id = corrections.rejection_id
+    left join {{ ref('published_runs') }} as runs on rejected.run_id = runs.run_id
     cross join looks
 
 )

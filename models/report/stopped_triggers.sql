@@ -19,6 +19,17 @@ waiting as (
 
 ),
 
+unfinished as (
+
+    select
+        trigger_name,
+        count(*) as unfinished,
+        min(received_at) as oldest_received_at
+    from {{ ref('open_documents') }}
+    group by trigger_name
+
+),
+
 final as (
 
     select
@@ -31,16 +42,23 @@ final as (
         states.suspended_reason,
         case
             when not states.enabled
-                then 'enabled: true in seeds/triggers.csv, or retire it'
+                then concat(
+                    'enabled: true in seeds/triggers.csv',
+                    if(
+                        waiting.waiting is null and unfinished.unfinished is null,
+                        ', or retire it',
+                        ''
+                    )
+                )
             else concat_ws(
                 ', and ',
                 if(
                     exists(states.suspensions, s -> s.cause != 'HISTORY_ERROR'),
                     concat(
-                        "mend the cause, then dbt run-operation resume_trigger --args '",
-                        '{trigger_name: ',
-                        states.trigger_name,
-                        "}'"
+                        'mend the cause, then ',
+                        {{ operation_command(
+                            'resume_trigger', {'trigger_name': 'states.trigger_name'}
+                        ) | indent(24) }}
                     ),
                     null
                 ),
@@ -54,12 +72,14 @@ final as (
 
         -- counts
         coalesce(waiting.waiting, 0) as waiting,
+        coalesce(unfinished.unfinished, 0) as unfinished,
 
         -- times
         states.suspended_since,
-        waiting.oldest_received_at
+        least(waiting.oldest_received_at, unfinished.oldest_received_at) as oldest_received_at
     from states
     left join waiting on states.trigger_name = waiting.trigger_name
+    left join unfinished on states.trigger_name = unfinished.trigger_name
 
 )
 

@@ -8,12 +8,12 @@ not_looked_at as (
         count(*) as documents,
         'documents in doubt that nobody has looked at' as what,
         concat(
-            "look at them, resubmit what was not processed, then dbt run-operation mark_looked_at ",
-            "--args '{trigger_name: ", trigger_name, "}'"
+            'look at them, resubmit what was not processed, then ',
+            {{ operation_command('mark_looked_at', {'trigger_name': 'trigger_name'}) | indent(12) }}
         ) as what_to_do,
         concat(
             'select * from {{ ref("in_doubt_documents") }} where looked_at is null ',
-            'and trigger_name = \'', replace(trigger_name, '\'', '\\\''), '\''
+            'and trigger_name = ', {{ as_literal('trigger_name') }}
         ) as rows_behind
     from {{ ref('in_doubt_documents') }}
     where looked_at is null
@@ -21,20 +21,23 @@ not_looked_at as (
 
 ),
 
+-- copies that today's time to live would still lose
 short_windows as (
 
     select
         'TIME_TO_LIVE' as kind,
-        trigger_name,
-        copies - copies_in_time as documents,
+        late.trigger_name,
+        count(*) as documents,
         'copies that came after the time to live, and so were processed again' as what,
-        history_time_to_live_advice as what_to_do,
+        max(lags.history_time_to_live_advice) as what_to_do,
         concat(
             'select * from {{ ref("late_duplicates") }} where kind = \'AFTER_EXPIRY\' ',
-            'and trigger_name = \'', replace(trigger_name, '\'', '\\\''), '\''
+            'and trigger_name = ', {{ as_literal('late.trigger_name') }}
         ) as rows_behind
-    from {{ ref('redelivery_lags') }}
-    where uses_history and copies_in_time < copies
+    from {{ ref('late_duplicates') }} as late
+    inner join {{ ref('redelivery_lags') }} as lags on late.trigger_name = lags.trigger_name
+    where late.kind = 'AFTER_EXPIRY' and lags.uses_history and lags.copies_in_time < lags.copies
+    group by late.trigger_name
 
 ),
 
@@ -42,18 +45,26 @@ uncounted as (
 
     select
         'COUNT' as kind,
-        trigger_name,
+        statuses.trigger_name,
         count(*) as documents,
         'documents taken for NEW because their transport does not count deliveries' as what,
         'use_history: true in seeds/triggers.csv, or a resolver' as what_to_do,
         concat(
             'select * from {{ ref("document_statuses") }} ',
             'where decided_by = \'COUNT\' and redelivery = \'UNDEFINED\' ',
-            'and trigger_name = \'', replace(trigger_name, '\'', '\\\''), '\''
+            'and trigger_name = ', {{ as_literal('statuses.trigger_name') }}
         ) as rows_behind
-    from {{ ref('document_statuses') }}
-    where decided_by = 'COUNT' and redelivery = 'UNDEFINED'
-    group by trigger_name
+    from {{ ref('document_statuses') }} as statuses
+    inner join {{ ref('trigger_settings') }} as settings
+        on statuses.trigger_name = settings.trigger_name
+    where
+        statuses.decided_by = 'COUNT'
+        and statuses.redelivery = 'UNDEFINED'
+        -- as long as the trigger has no other method
+        and settings.detect_duplicates
+        and not settings.use_history
+        and settings.resolver is null
+    group by statuses.trigger_name
 
 ),
 
@@ -62,16 +73,19 @@ stopped as (
     select
         'STOPPED' as kind,
         trigger_name,
-        waiting as documents,
-        concat('documents that wait, since the trigger is stopped: ', cause) as what,
+        waiting + unfinished as documents,
+        concat('documents that wait or are unfinished, since the trigger is stopped: ', cause)
+            as what,
         what_to_do,
         concat(
-            'select * from {{ ref("waiting_documents") }} where trigger_name = \'',
-            replace(trigger_name, '\'', '\\\''), '\''
+            'select delivery_id, received_at from {{ ref("waiting_documents") }} ',
+            'where trigger_name = ', {{ as_literal('trigger_name') }},
+            ' union all select delivery_id, received_at from {{ ref("execution_state") }} ',
+            'where trigger_name = ', {{ as_literal('trigger_name') }}
         ) as rows_behind
     from {{ ref('stopped_triggers') }}
-    -- a disabled trigger with nothing waiting needs no attention
-    where waiting > 0 or cause != 'DISABLED'
+    -- a disabled trigger with nothing left needs no attention
+    where waiting + unfinished > 0 or cause != 'DISABLED'
 
 ),
 
@@ -84,8 +98,8 @@ overdue as (
         'documents whose service should have started long ago' as what,
         'see that the service runs' as what_to_do,
         concat(
-            'select * from {{ ref("execution_state") }} where is_overdue and trigger_name = \'',
-            replace(trigger_name, '\'', '\\\''), '\''
+            'select * from {{ ref("execution_state") }} where is_overdue and trigger_name = ',
+            {{ as_literal('trigger_name') }}
         ) as rows_behind
     from {{ ref('execution_state') }}
     where is_overdue
@@ -104,7 +118,7 @@ same_id as (
             as what_to_do,
         concat(
             'select * from {{ ref("keys_with_several_payloads") }} where discarded > 0 ',
-            'and trigger_name = \'', replace(trigger_name, '\'', '\\\''), '\''
+            'and trigger_name = ', {{ as_literal('trigger_name') }}
         ) as rows_behind
     from {{ ref('keys_with_several_payloads') }}
     where discarded > 0
@@ -122,8 +136,8 @@ unsent as (
         'exactly-once send-errors' as what_to_do,
         concat(
             'select * from {{ ref("error_documents") }} where sent_at is null ',
-            'and errors_to != \'\' and trigger_name = \'',
-            replace(trigger_name, '\'', '\\\''), '\''
+            'and errors_to != \'\' and trigger_name = ',
+            {{ as_literal('trigger_name') }}
         ) as rows_behind
     from {{ ref('error_documents') }}
     where
@@ -144,7 +158,7 @@ without_row as (
         'land the rows again, with the delivery_id and received_at they had' as what_to_do,
         concat(
             'select * from {{ ref("waiting_documents") }} where reason = \'LANDED_ROW_GONE\' ',
-            'and trigger_name = \'', replace(trigger_name, '\'', '\\\''), '\''
+            'and trigger_name = ', {{ as_literal('trigger_name') }}
         ) as rows_behind
     from {{ ref('waiting_documents') }}
     where reason = 'LANDED_ROW_GONE'
@@ -159,8 +173,11 @@ rejected as (
         cast(null as string) as trigger_name,
         count(*) as documents,
         concat('rows for ', table_name, ' that were rejected and have not come in since') as what,
-        'land them again, corrected, or resubmit them, then dbt run-operation mark_looked_at'
-            as what_to_do,
+        concat(
+            'land them again, corrected, ',
+            if(table_name = 'deliveries', 'or resubmit them, ', ''),
+            'then dbt run-operation mark_looked_at'
+        ) as what_to_do,
         concat(
             'select * from {{ ref("rejections") }} where looked_at is null ',
             'and table_name = \'', table_name, '\''

@@ -147,7 +147,7 @@ def test_what_the_webhook_has_not_taken_is_sent_again(webhook: Webhook, tmp_path
 
     memory.write_text("{")
     assert told(webhook.url) == (
-        f"{memory}, which keeps what was said, is no JSON: remove it, and all is said again"
+        f"{memory}, which keeps what was posted, is no JSON: remove it, and all is posted again"
     )
 
 

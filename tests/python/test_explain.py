@@ -316,7 +316,7 @@ def test_the_story_of_a_document(story: DbtRuns, capfd: pytest.CaptureFixture[st
 
     told = explain(story, capfd, delivery_id="d1", trigger_name="book")
     assert "delivery d1 in trigger book: NEW, to be processed" in told
-    assert "its service told: STARTED (attempt 1) 2026-05-01 12:06:00.000 UTC" in told, told
+    assert "its service reported: STARTED (attempt 1) 2026-05-01 12:06:00.000 UTC" in told, told
     assert "came again as d1/recovery-1: IN_DOUBT, d1/resubmission-1: NEW" in told
     recovered = explain(story, capfd, delivery_id="d1/recovery-1", trigger_name="book")
     assert "recovery 1 of delivery d1, since its service was interrupted" in recovered

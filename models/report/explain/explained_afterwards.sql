@@ -12,7 +12,7 @@ reported as (
         delivery_id,
         trigger_name,
         concat(
-            'its service told: ',
+            'its service reported: ',
             array_join(
                 transform(
                     sort_array(

@@ -48,17 +48,18 @@ final as (
                 coalesce(document_type, 'a document without a type'),
                 coalesce(concat(' by ', transport), '')
             ),
-            if(guaranteed, 'guaranteed', 'not guaranteed'),
+            -- null where its landed row is gone
+            case when guaranteed then 'guaranteed' when not guaranteed then 'not guaranteed' end,
             concat('received ', {{ time_in_words('received_at') }}),
             concat('landed ', {{ time_in_words('landed_at') }})
         ) as what_came,
         concat_ws(
             '; ',
-            if(
-                destination is null,
-                concat('it subscribes to ', coalesce(document_type, 'it')),
-                'it is the destination of the delivery'
-            ),
+            case
+                when destination is not null then 'it is the destination of the delivery'
+                when transport is not null
+                    then concat('it subscribes to ', coalesce(document_type, 'it'))
+            end,
             case
                 when status is null then 'its condition is chosen when it is decided'
                 when condition_name is null then 'none of its conditions takes it'

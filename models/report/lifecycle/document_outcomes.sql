@@ -35,11 +35,20 @@ final as (
         case
             when ends.outcome is not null then ends.outcome
             when decided.service is null then 'SUCCESS'
-            else 'UNFINISHED'
+            when unfinished.delivery_id is not null then 'UNFINISHED'
+            -- upkeep has forgotten how it ended
+            else 'UNKNOWN'
         end as outcome,
         results.latest.result,
-        if(decided.service is null, decided.decided_at, results.latest.ended_at) as ended_at
+        case
+            when decided.service is null then decided.decided_at
+            when unfinished.delivery_id is null then results.latest.ended_at
+        end as ended_at
     from {{ ref('document_status') }} as decided
+    left join {{ ref('open_documents') }} as unfinished
+        on
+            decided.delivery_id = unfinished.delivery_id
+            and decided.trigger_name = unfinished.trigger_name
     left join ends
         on
             decided.delivery_id = ends.delivery_id
