@@ -3,8 +3,8 @@
     make bench
     python benchmarks/bench.py [--live 2e6] [--expired 2e6] [--deliveries 200000] [--rounds 3]
         [--parts rivals,writes,imports,expired,live,size,hot,commits,triggers,unfinished,services,
-        storage,start,loop]
-        [--place .lake/bench]
+        storage,start,loop,sizing]
+        [--place .lake/bench] [--master 'local[1]']
 
 Rounds are interleaved: every contestant runs once, then all again. Prints medians and ratios,
 writes them to bench.json, and draws them, in the place: the rivals in rivals.svg, what grows in
@@ -490,6 +490,19 @@ def process(project: Path) -> float:
     return time.perf_counter() - begin
 
 
+def sizing(options: argparse.Namespace) -> dict[str, Any]:
+    """Few and many deliveries against all the live entries, on the cores of --master."""
+    lake = open_lake(options, options.live, options.expired)
+    return grows(
+        options,
+        f"by deliveries, {options.live:,} live entries, {options.master or 'as in the profile'}",
+        {
+            number: lambda number=number: with_scan(lake, number)
+            for number in (100, options.deliveries // 10, options.deliveries)
+        },
+    )
+
+
 PARTS = {
     part.__name__: part
     for part in (
@@ -507,6 +520,7 @@ PARTS = {
         storage,
         start,
         loop,
+        sizing,
     )
 }
 
@@ -516,6 +530,8 @@ PARTS = {
 
 def open_lake(options: argparse.Namespace, live_entries: int, expired: int, part: str = "") -> Lake:
     settings = {"spark.driver.memory": options.memory, "spark.sql.shuffle.partitions": "8"}
+    if options.master:
+        settings |= {"spark.master": options.master, "spark.executor.memory": options.memory}
     return Lake.open(options.place, live_entries, expired, settings, part)
 
 
@@ -588,6 +604,7 @@ def main() -> int:
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--place", type=Path, default=PROJECT / ".lake" / "bench")
     parser.add_argument("--memory", default="3g")
+    parser.add_argument("--master", help="of Spark: local[1], spark://127.0.0.1:7077, ...")
     parser.add_argument("--patience", type=float, default=300)
     parser.add_argument("--watermark", action=argparse.BooleanOptionalAction, default=True)
     options = parser.parse_args()

@@ -17,7 +17,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once.adapter.session import find_project, open_session, read_credentials
-from dbt_exactly_once.adapter.startup import JAVA_OPTIONS
+from dbt_exactly_once.adapter.startup import COMPILE_NOTHING_TWICE, JAVA_OPTIONS
 from dbt_exactly_once.loop.warm_dbt import dbt, parse
 
 PROJECT = Path(__file__).parents[1]
@@ -255,7 +255,7 @@ def write_project(
 ) -> None:
     """The project with triggers for benchmarks, and a profile that leads to this lake.
 
-    many_runs: for a session of many, with what profiles.example.yml says of runs of minutes.
+    many_runs: for a session of many large ones, with what profiles.example.yml says of them.
     """
     for name in ("models", "macros", "tests", "selectors.yml", "python_udfs"):
         link = folder / name
@@ -277,8 +277,8 @@ def write_project(
             own = name.replace("spark.sql.catalog.lake", f"spark.sql.catalog.{catalog}")
             parameters[own] = parameters.pop(name)
     if many_runs:
-        quick = "-XX:TieredStopAtLevel=1"
-        parameters[JAVA_OPTIONS] = parameters[JAVA_OPTIONS].replace(quick, "")
+        options = parameters[JAVA_OPTIONS]
+        parameters[JAVA_OPTIONS] = options.replace(COMPILE_NOTHING_TWICE, "")
     parameters.update({"spark.sql.defaultCatalog": catalog, **settings})
     (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
 

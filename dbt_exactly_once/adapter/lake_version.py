@@ -55,7 +55,7 @@ def check_lake(spark: SparkSession, schema: str) -> None:
 
 
 def check_columns(relation: str, lacking: Iterable[str]) -> None:
-    """Refuse a table that lacks columns, where no `published_runs` tells the lake's version."""
+    """Refuse a table that lacks columns, where no `published_runs` has the lake's version."""
     names = ", ".join(lacking)
     if names:
         raise ExactlyOnceError(

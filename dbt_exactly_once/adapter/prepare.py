@@ -103,7 +103,7 @@ def _dbt(project: Project, place: Path, command: list[str], settings: dict[str, 
         check=False,
     )
     if run.returncode != 0:
-        said = [line for line in run.stdout.splitlines() if line.strip()]
+        lines = [line for line in run.stdout.splitlines() if line.strip()]
         raise ExactlyOnceError(
-            f"dbt {command[0]} did not succeed in a lake of its own: " + " ".join(said[-3:])[:400]
+            f"dbt {command[0]} did not succeed in a lake of its own: " + " ".join(lines[-3:])[:400]
         )

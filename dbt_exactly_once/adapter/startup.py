@@ -27,6 +27,13 @@ PACKAGES = "spark.jars.packages"
 CLASS_PATH = "spark.driver.extraClassPath"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 LEAST_JAVA = 17
+# for a process of one run: Java's second compiler is not used at all
+COMPILE_NOTHING_TWICE = "-XX:TieredStopAtLevel=1"
+# for a process of many small runs: it is left to what is hot in all of them
+COMPILE_LATE = (
+    "-XX:Tier4InvocationThreshold=30000 -XX:Tier4MinInvocationThreshold=5000 "
+    "-XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=200000"
+)
 # set for the run whose classes go into an archive: where it is written
 WRITE_ARCHIVE = "EXACTLY_ONCE_WRITE_ARCHIVE"
 
@@ -51,6 +58,12 @@ def quickened(parameters: dict[str, Any]) -> dict[str, Any]:
     return quick
 
 
+def expect_many_small_runs(parameters: dict[str, Any]) -> None:
+    """Let Java compile twice what stays hot, which a profile for processes of one run forbids."""
+    options = str(parameters.get(JAVA_OPTIONS, ""))
+    parameters[JAVA_OPTIONS] = options.replace(COMPILE_NOTHING_TWICE, COMPILE_LATE)
+
+
 def find_spark() -> None:
     """Spare Spark the Python processes by which it looks for itself and for data sources."""
     import pyspark
@@ -63,7 +76,7 @@ def find_spark() -> None:
 
 
 def check_java() -> None:
-    """Refuse a machine without a Java that Spark starts with; Spark says only that something ended.
+    """Refuse a machine without a Java that Spark starts with; Spark reports none of that.
 
     No process is asked: the version stands in a file beside Java, and one without it may be right.
     """

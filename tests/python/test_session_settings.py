@@ -146,7 +146,7 @@ def test_no_text_from_outside_is_replaced_by_spark(runs: DbtRuns) -> None:
     engine = SparkEngine(runs.spark)
     executions = Executions(engine, f"{runs.landing}.trigger_executions")
     ships = {"ship": ship}
-    Worker(engine, runs.schema, executions, ships, Work, TransientError, say=lambda _: None).run(
+    Worker(engine, runs.schema, executions, ships, Work, TransientError, echo=lambda _: None).run(
         once=True
     )
     told = f"ValueError: {HOSTILE}?"

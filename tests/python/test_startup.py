@@ -84,6 +84,16 @@ def test_another_garbage_collector_has_another_archive(jar: Path) -> None:
     assert archives[0] != archives[1]
 
 
+def test_a_process_of_many_runs_compiles_twice_what_stays_hot() -> None:
+    """In place of the profile's own option alone; what else the profile says stays."""
+    found = parameters(**{startup.JAVA_OPTIONS: "-Dmine=1 -XX:TieredStopAtLevel=1 -Dtoo=1"})
+    startup.expect_many_small_runs(found)
+    assert found[startup.JAVA_OPTIONS] == f"-Dmine=1 {startup.COMPILE_LATE} -Dtoo=1"
+    other = parameters(**{startup.JAVA_OPTIONS: "-XX:TieredStopAtLevel=3"})
+    startup.expect_many_small_runs(other)
+    assert other[startup.JAVA_OPTIONS] == "-XX:TieredStopAtLevel=3"
+
+
 def test_the_run_that_writes_an_archive_uses_none(
     jar: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
