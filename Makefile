@@ -2,7 +2,7 @@
 # make test   lints, and runs what a change is checked with (15 minutes on two cores)
 # make test-all  lints and runs every test: kills, servers, brokers, clusters too (an hour)
 # make torture  kills runs in every way and place, and counts what is lost or doubled (two hours)
-# make docs   writes the pages anew that are made from seeds
+# make docs   rewrites the pages that are made from seeds
 # make site   builds the pages of docs/ as a site, into site/
 # make bench  measures it against what people write instead
 # make clean  takes everything away again that make has made here
@@ -52,7 +52,7 @@ profiles.yml:
 	@cp profiles.example.yml $@
 	@mkdir -p .lake
 
-# anew where Java or the packages have changed; without it Spark starts slower, nothing else
+# again where Java or the packages have changed; without it Spark starts slower, nothing else
 $(PREPARED): $(STAMP) profiles.yml $(JAVA_FILE)
 	@echo "-- preparing a quick start of Spark (a minute, 200 MB)"
 	@$(BIN)/exactly-once prepare || echo "-- Spark starts as it always does; make goes on"

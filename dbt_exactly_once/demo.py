@@ -47,7 +47,7 @@ CONCURRENCY = 64
 LINKED = ("models", "macros", "tests", "docs", "selectors.yml")
 
 NEXT_STEPS = """
-What dbt said is in {log}, or on the screen with --verbose.
+What dbt wrote is in {log}, or on the screen with --verbose.
 
 Where to look next, in this lake (the settings are seeds/triggers.csv):
 
@@ -133,7 +133,7 @@ def _demo_project(project: Project, lake: Path) -> Project:
 
 
 def _work(spark: SparkSession, desk: Project, schema: str, landing: str) -> str:
-    """Let a worker in this process do what there is to do; returns what became of it."""
+    """Let a worker in this process do what there is to do; returns its outcome."""
     from dbt_exactly_once.adapter.engine import SparkEngine
     from dbt_exactly_once.resolvers.hooks import load_hooks
     from dbt_exactly_once.services.executions import Executions
@@ -149,7 +149,7 @@ def _work(spark: SparkSession, desk: Project, schema: str, landing: str) -> str:
         hooks.package.Work,
         hooks.package.TransientError,
         concurrency=CONCURRENCY,
-        say=lambda _: None,
+        echo=lambda _: None,
     )
     worker.run(once=True)
     return ", ".join(f"{number} {event}" for event, number in worker.counts.items())
@@ -197,7 +197,7 @@ def _deliver_again(spark: SparkSession, schema: str, landing: str) -> None:
 
 
 def _second_deliveries(spark: SparkSession, schema: str) -> str:
-    """What became of the documents of the services, and of their second deliveries."""
+    """The outcomes of the documents of the services, and of their second deliveries."""
     ends = spark.sql(
         f"""
         select statuses.service, journal.event, count(*)
@@ -224,7 +224,7 @@ def _second_deliveries(spark: SparkSession, schema: str) -> str:
     ).collect()
     lines = ["\nServices of two more triggers (demo/services) have processed the same feed:"]
     lines += [f"    {service:16}{event:14}{number:>6,}" for service, event, number in ends]
-    lines.append("and of the second delivery of each of their documents became:")
+    lines.append("and the second delivery of each of their documents is:")
     lines += [f"    {trigger:16}{status:14}{number:>6,}" for trigger, status, number in again]
     lines.append("The one that is in doubt had its worker killed: nobody can say what it has done.")
     return "\n".join(lines)
@@ -232,7 +232,7 @@ def _second_deliveries(spark: SparkSession, schema: str) -> str:
 
 @contextmanager
 def _step(does: str) -> Iterator[list[str]]:
-    """Say what is done, then what came of it, which the step adds to the list, and how long it
+    """Print what is done, then its result, which the step adds to the list, and how long it
     took.
     """
     print(f"-- {does}", flush=True)
@@ -261,7 +261,7 @@ def _dbt(project: Project, lake: Path, verbose: bool, *arguments: str) -> None:
         raise ExactlyOnceError(f"dbt {arguments[0]} did not end: {result.exception}")
     if not result.success:
         raise ExactlyOnceError(
-            f"dbt {arguments[0]} failed, so nothing was published; {log}/dbt.log says why"
+            f"dbt {arguments[0]} failed, so nothing was published; {log}/dbt.log has the cause"
         )
 
 

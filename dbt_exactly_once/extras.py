@@ -1,4 +1,4 @@
-"""What is installed only where somebody asks for it: told in a line, and before Spark starts."""
+"""What is installed only where somebody asks for it: a line names it before Spark starts."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class ProcessIdentity:
     """A process that cannot be mistaken for a later one with the same number."""
 
     host: str
-    # blank where it cannot be told
+    # blank where it is unknown
     machine: str
     boot_id: str
     pid_namespace: str
@@ -52,7 +52,7 @@ class ProcessIdentity:
         return cls(**{field.name: properties.get(field.name, "") for field in fields(cls)})
 
     def is_known_dead(self) -> bool:
-        """Whether the process has surely ended: False where this process cannot tell."""
+        """Whether the process has surely ended: False where this process cannot know."""
         here = ProcessIdentity.own()
         is_here = (self.host, self.machine, self.pid_namespace) == (
             here.host,

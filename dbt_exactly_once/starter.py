@@ -18,7 +18,7 @@ from dbt_exactly_once.adapter.session import PACKAGE, PROJECT_FILE
 from dbt_exactly_once.errors import ExactlyOnceError
 
 PACKAGES_FILE = "packages.yml"
-# the example, its name there, and what it says of the place of the package
+# the example, its name there, and its line of the place of the package
 EXAMPLE = "examples/shop"
 EXAMPLE_NAME = "shop"
 EXAMPLE_PLACE = "'../..'"
@@ -32,7 +32,7 @@ NEEDED = (
     "selectors.yml",
 )
 
-Say = Callable[[str], None]
+Echo = Callable[[str], None]
 
 
 def package_folder() -> Path:
@@ -41,13 +41,13 @@ def package_folder() -> Path:
     return within if within.is_dir() else Path(__file__).parents[1]
 
 
-def initialise(folder: Path, say: Say) -> list[str]:
+def initialise(folder: Path, echo: Echo) -> list[str]:
     """Make a project in a folder, or add the package to one; returns what is left to do."""
     folder = folder.absolute()
     if (folder / PROJECT_FILE).is_file():
-        return _join(folder, say)
+        return _join(folder, echo)
     name = _name_for(folder)
-    _write(folder, _example(name, folder), say)
+    _write(folder, _example(name, folder), echo)
     return []
 
 
@@ -84,7 +84,7 @@ def _example(name: str, folder: Path) -> dict[str, str]:
     where = _place_of_package(folder)
     files[PACKAGES_FILE] = files[PACKAGES_FILE].replace(EXAMPLE_PLACE, f"'{where}'")
     profile = (package_folder() / "profiles.example.yml").read_text(encoding="utf-8")
-    # its first lines tell of this repository
+    # its first lines are about this repository
     files["profiles.yml"] = profile.partition("#\n")[2]
     # dbt does not take over the selectors of a package
     files["selectors.yml"] = (package_folder() / "selectors.yml").read_text(encoding="utf-8")
@@ -103,21 +103,21 @@ def _place_of_package(folder: Path) -> str:
     return Path(os.path.relpath(package, folder)).as_posix() if inside else package.as_posix()
 
 
-def _write(folder: Path, files: dict[str, str], say: Say) -> None:
+def _write(folder: Path, files: dict[str, str], echo: Echo) -> None:
     """Write files that are not there; those that are stay."""
     for place, text in files.items():
         if (folder / place).exists():
-            say(f"{place} is there and stays as it is")
+            echo(f"{place} is there and stays as it is")
             continue
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         (folder / place).write_text(text, encoding="utf-8")
-        say(f"{place} is new")
+        echo(f"{place} is new")
 
 
 # ---------- a project that is there
 
 
-def _join(folder: Path, say: Say) -> list[str]:
+def _join(folder: Path, echo: Echo) -> list[str]:
     project = _read(folder / PROJECT_FILE)
     name = str(project.get("name"))
     if name == PACKAGE:
@@ -130,9 +130,9 @@ def _join(folder: Path, say: Say) -> list[str]:
         place.replace("seeds/", f"{seeds}/").replace("macros/", f"{macros}/"): example[place]
         for place in NEEDED
     }
-    _write(folder, needed, say)
-    left = _add_settings(folder, project, yaml.safe_load(example[PROJECT_FILE]), say)
-    left += _add_package(folder, example[PACKAGES_FILE], say)
+    _write(folder, needed, echo)
+    left = _add_settings(folder, project, yaml.safe_load(example[PROJECT_FILE]), echo)
+    left += _add_package(folder, example[PACKAGES_FILE], echo)
     example_profile = package_folder() / "profiles.example.yml"
     left.append(
         f"profile {project.get('profile')}: its target starts Spark with an Iceberg catalog, as "
@@ -146,7 +146,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _add_settings(
-    folder: Path, project: dict[str, Any], example: dict[str, Any], say: Say
+    folder: Path, project: dict[str, Any], example: dict[str, Any], echo: Echo
 ) -> list[str]:
     """Add what dbt wants of the root project; returns what must be added by hand."""
     dispatch = example["dispatch"]
@@ -162,7 +162,7 @@ def _add_settings(
         if key not in project:
             text = yaml.safe_dump({key: value}, sort_keys=False)
             _append(folder / PROJECT_FILE, "\n# for exactly_once\n" + text)
-            say(f"{PROJECT_FILE} has {key} at its end")
+            echo(f"{PROJECT_FILE} has {key} at its end")
         elif not _is_in(value, project[key]):
             lines = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)
             left.append(f"{PROJECT_FILE}, under {key}: {lines.strip()}")
@@ -176,10 +176,10 @@ def _is_in(wanted: Any, found: Any) -> bool:
     return any(PACKAGE in (item.get("search_order") or []) for item in found or [])
 
 
-def _add_package(folder: Path, text: str, say: Say) -> list[str]:
+def _add_package(folder: Path, text: str, echo: Echo) -> list[str]:
     file = folder / PACKAGES_FILE
     if not file.is_file():
-        _write(folder, {PACKAGES_FILE: text}, say)
+        _write(folder, {PACKAGES_FILE: text}, echo)
         return []
     entry = text.partition("\n")[2]
     if "EXACTLY_ONCE_PROJECT" in file.read_text(encoding="utf-8"):
@@ -191,7 +191,7 @@ def _add_package(folder: Path, text: str, say: Say) -> list[str]:
         joined = before.rstrip("\n") + "\n" + entry
         if _packages_in(joined) == len(content["packages"]) + 1:
             file.write_text(joined, encoding="utf-8")
-            say(f"{PACKAGES_FILE} has exactly_once at its end")
+            echo(f"{PACKAGES_FILE} has exactly_once at its end")
             return []
     return [f"{PACKAGES_FILE}, under packages: {entry.strip().splitlines()[-1].strip()}"]
 

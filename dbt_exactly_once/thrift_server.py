@@ -34,7 +34,7 @@ def serve(
     readers: bool = False,
     open_to_all: bool = False,
 ) -> None:
-    """Serve until the process is told to stop."""
+    """Serve until the process is asked to stop."""
     parameters = credentials.server_side_parameters
     _check_address(host, port, parameters.get(AUTHENTICATION, "NONE"), open_to_all)
     hooks = None if readers else load_hooks(project.folder)

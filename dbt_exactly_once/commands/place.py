@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 COUNT = click.IntRange(min=1)
-# the options that name a broker, each with those that say what is taken from it; each needs the
+# the options that name a broker, each with those of what is taken from it; each needs the
 # extra of its name
 BROKERS = {"rabbitmq": ("queue",), "amqp": ("queue",), "kafka": ("topic", "group"), "sqs": ()}
 # in the context of Click: whether errors are shown in full
@@ -35,7 +35,7 @@ DEBUG = "exactly_once.debug"
 
 @dataclass(frozen=True)
 class Place:
-    """What the options say that most commands have in common."""
+    """The options that most commands have in common."""
 
     project_dir: str | None
     profiles_dir: str | None = None
@@ -77,7 +77,7 @@ project_option = click.option(
 
 
 def at_place(command: Command) -> Command:
-    """Add the options that say where; the command gets a Place as its first argument."""
+    """Add the options of the place; the command gets a Place as its first argument."""
 
     @debug_option
     @project_option

@@ -37,15 +37,17 @@ class Time(click.ParamType):
 def run(place: Place, every: float, land: tuple[str, ...], work: bool, once: bool) -> int:
     """Land, decide and work in a loop that stays warm.
 
-    A round that fails says so and is repeated, after ever longer. At Ctrl-C or SIGTERM the loop
+    A round that fails is reported and repeated, after ever longer. At Ctrl-C or SIGTERM the loop
     ends once the present step is done, with status 0.
     """
     from dbt_exactly_once.adapter.session import profiles_folder
+    from dbt_exactly_once.adapter.startup import expect_many_small_runs
     from dbt_exactly_once.landing.sources import Sources
     from dbt_exactly_once.loop.loop import Loop
 
     sources = Sources(land)
     folder = profiles_folder(place.project, place.profiles_dir)
+    expect_many_small_runs(place.credentials.server_side_parameters)
     spark = place.open_session()
     # Spark has set a handler of its own
     with stopped_by_signals() as stop:

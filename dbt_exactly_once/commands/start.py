@@ -22,7 +22,7 @@ def init(folder: str, print_package: bool) -> None:
     """Make a dbt project around this package.
 
     DIR is the current folder by default. Where a project is there, the package is added to it. No
-    file is overwritten: the command says what is new, what stays, and what is left to do by hand.
+    file is overwritten: the command lists what is new, what stays, and what is left to do by hand.
     """
     from dbt_exactly_once.starter import initialise, install_packages, package_folder
 

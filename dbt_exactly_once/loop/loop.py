@@ -60,7 +60,7 @@ class Loop:
         sources: Sources,
         works: bool,
         stop: threading.Event,
-        say: Callable[[str], None],
+        echo: Callable[[str], None],
     ) -> None:
         self._spark = spark
         self._engine = OwnSessionEngine(spark)
@@ -71,7 +71,7 @@ class Loop:
         self._sources = sources
         self._works = works
         self._stop = stop
-        self._say = say
+        self._echo = echo
         # the project as it was parsed last, and the files that it was parsed of
         self._manifest: Manifest | None = None
         self._state: State | None = None
@@ -123,7 +123,7 @@ class Loop:
     def _tell(self, found: Round, next_step: str) -> None:
         line = found.line(next_step)
         if line:
-            self._say(f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ} {line}")
+            self._echo(f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ} {line}")
 
     def _sleeps_until(self, due: float, has_failed: bool) -> bool:
         """Sleep; True where a signal has come. What has failed is tried once a file is mended."""
@@ -225,7 +225,7 @@ class Loop:
         """Whether a run may find anything: something was landed or published, or time has come.
 
         What is as the last run has left it can change by time alone only where a delivery waits, a
-        trigger is suspended, or the views of open work say that the next run does something.
+        trigger is suspended, or the views of open work have something for the next run.
         """
         tables = self._tables.tables
         if self._known != self._where([*tables.landed.values(), tables.record]):
@@ -257,7 +257,7 @@ class Loop:
 
     def _work(self, found: Round) -> None:
         """Call the services of python_udfs for what is to be done, as `worker --once` does."""
-        # without a run there is nothing to be done, and no view that could tell
+        # without a run there is nothing to be done, and no view to ask
         if not self._works or not self._built:
             return
         hooks = load_hooks(self._project.folder)
@@ -274,9 +274,9 @@ class Loop:
             hooks.package.Work,
             hooks.package.TransientError,
             poll_seconds=POLL_SECONDS,
-            say=lambda _: None,
+            echo=lambda _: None,
             between=stop_with_loop,
         )
         worker.run(once=True, tries_again=False)
-        told = [f"{number} {event}" for event, number in worker.counts.items() if number]
-        found.messages += [f"services: {', '.join(told)}"] if told else []
+        counts = [f"{number} {event}" for event, number in worker.counts.items() if number]
+        found.messages += [f"services: {', '.join(counts)}"] if counts else []

@@ -57,7 +57,7 @@ def _files_of(folder: Path) -> Iterator[Path]:
 
 
 def _content(folder: Path) -> dict[str, Any]:
-    """What dbt_project.yml says; of one that is broken nothing, dbt tells what is wrong with it."""
+    """The content of dbt_project.yml; nothing of one that is broken, which dbt reports."""
     try:
         content = yaml.safe_load((folder / PROJECT_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError):

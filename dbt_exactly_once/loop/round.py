@@ -1,4 +1,4 @@
-"""What a round of the loop says, and how long the loop waits after it."""
+"""The line of a round of the loop, and how long the loop waits after it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ SHOWN_FAILURES = 3
 
 @dataclass
 class Round:
-    """What to say of a round."""
+    """What a round reports."""
 
     messages: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
     def line(self, next_step: str) -> str:
-        """All of it in one line; empty where there is nothing to say."""
+        """All of it in one line; empty where nothing happened."""
         parts = [*self.messages]
         if self.failed:
             more = len(self.failed) - SHOWN_FAILURES

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from dbt.cli.main import dbtRunnerResult
 
 # what the macros of this package put before a line for people
-SAID = "exactly_once: "
+PREFIX = "exactly_once: "
 # on the screen; dbt.log has all of it
 SILENT = ("--quiet", "--log-level", "none")
 
 
 @dataclass
 class Outcome:
-    """What became of a dbt command."""
+    """The outcome of a dbt command."""
 
     result: dbtRunnerResult
-    # what the run has said for people, and what dbt has said of errors
+    # the run's lines for people, and dbt's errors
     messages: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -36,10 +36,10 @@ class Outcome:
         """What has failed, a line each; none where the command has succeeded."""
         if self.result.success:
             return []
-        found = [f"{name}: {_in_a_line(told)}" for name, told in _failed(self.result)]
+        found = [f"{name}: {_in_a_line(message)}" for name, message in _failed(self.result)]
         if self.result.exception:
             found.insert(0, _in_a_line(str(self.result.exception)))
-        return found or [_in_a_line(error) for error in self.errors] or ["dbt.log says why"]
+        return found or [_in_a_line(error) for error in self.errors] or ["dbt.log has the cause"]
 
 
 def dbt(arguments: Sequence[str], manifest: Manifest | None = None) -> Outcome:
@@ -50,8 +50,8 @@ def dbt(arguments: Sequence[str], manifest: Manifest | None = None) -> Outcome:
     def hear(event: Any) -> None:
         if event.info.level == "error":
             errors.append(event.info.msg)
-        elif event.info.name == "JinjaLogInfo" and event.info.msg.startswith(SAID):
-            messages.append(event.info.msg.removeprefix(SAID))
+        elif event.info.name == "JinjaLogInfo" and event.info.msg.startswith(PREFIX):
+            messages.append(event.info.msg.removeprefix(PREFIX))
 
     if manifest is not None:
         forget_compiled(manifest)
@@ -60,7 +60,7 @@ def dbt(arguments: Sequence[str], manifest: Manifest | None = None) -> Outcome:
 
 
 def parse(place: Sequence[str]) -> Manifest:
-    """The project as dbt parses it; place: the options that say where it is."""
+    """The project as dbt parses it; place: the options with its folders."""
     parsed = dbt(["parse", *SILENT, *place])
     if not parsed.result.success:
         raise ExactlyOnceError(f"the project cannot be parsed: {parsed.failures[0]}")
@@ -84,7 +84,7 @@ def forget_compiled(manifest: Manifest) -> None:
 def failures(result: dbtRunnerResult) -> list[str]:
     """The messages of what failed in a dbt command."""
     found = [str(result.exception)] if result.exception else []
-    return found + [f"{name}: {told}" for name, told in _failed(result)]
+    return found + [f"{name}: {message}" for name, message in _failed(result)]
 
 
 def _failed(result: dbtRunnerResult) -> list[tuple[str, str]]:
@@ -98,6 +98,6 @@ def _failed(result: dbtRunnerResult) -> list[tuple[str, str]]:
 
 
 def _in_a_line(message: str) -> str:
-    """A message of dbt's without the line that says where it was raised."""
+    """A message of dbt's without the line of where it was raised."""
     kept = re.sub(r"(\w+ Error)( in .*)?\n", "", message)
-    return one_line(Exception(kept.replace(SAID, "")))
+    return one_line(Exception(kept.replace(PREFIX, "")))

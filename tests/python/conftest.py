@@ -21,7 +21,7 @@ from rabbitmq import RabbitMqBroker, find_server, running_rabbitmq
 from sqs_server import SqsServer, running_sqs
 
 from dbt_exactly_once.adapter.session import Project, find_project, open_session, read_credentials
-from dbt_exactly_once.adapter.startup import JAVA_OPTIONS
+from dbt_exactly_once.adapter.startup import expect_many_small_runs
 
 PROJECT_FOLDER = Path(__file__).parents[2]
 # with the processes and servers that its tests start
@@ -31,9 +31,12 @@ LONGEST = (
     "test_loop.py",
     "test_targets.py",
     "test_torture.py",
+    "test_rest_catalog.py",
+    "test_landed_rows.py",
     "test_upkeep.py",
     "test_report.py",
     "test_feeds.py",
+    "test_wheel.py",
     "test_thrift.py",
     "test_resolvers.py",
     "test_agreement.py",
@@ -127,7 +130,7 @@ def spark(profiles_dir: Path, lake: Path) -> Iterator[SparkSession]:
     parameters = credentials.server_side_parameters
     if TARGET == "local":
         # it lives for many runs; those with another target are few
-        parameters[JAVA_OPTIONS] = parameters[JAVA_OPTIONS].replace("-XX:TieredStopAtLevel=1", "")
+        expect_many_small_runs(parameters)
     session = open_session(credentials)
     yield session
     session.stop()

@@ -157,3 +157,14 @@ def test_incremental_models_of_a_project_are_those_of_dbt_spark(shop: Shop) -> N
     for total in (1, 2):
         shop.dbt("run", "--select", "latest_totals")
         assert shop.rows("select * from {schema}.latest_totals") == [("C1", total)]
+
+
+def test_seeds_of_a_project_are_those_of_dbt(shop: Shop) -> None:
+    """Only the package's seeds are tables of text, with any names that dbt takes for columns."""
+    (shop.folder / "seeds" / "countries.csv").write_text("country,unit price\nPL,007\n")
+    project = yaml.safe_load((shop.folder / "dbt_project.yml").read_text())
+    types = {"+column_types": {"unit price": "bigint"}, "+quote_columns": True}
+    project["seeds"] = {**project.get("seeds", {}), project["name"]: {"countries": types}}
+    (shop.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
+    shop.dbt("seed")
+    assert shop.rows("select * from {schema}.countries") == [("PL", 7)]

@@ -231,7 +231,7 @@ def test_history_made_anew_keeps_what_was_imported(
     assert [entry[:4] for entry in entries(runs)] == [entry[:4] for entry in imported]
 
 
-def test_an_import_that_cannot_be_is_told_in_a_line(runs: DbtRuns) -> None:
+def test_an_import_that_cannot_be_is_error_in_one_line(runs: DbtRuns) -> None:
     for arguments, why in (
         ({"trigger_name": "none"}, "exactly_once: no trigger is named none; seeds/triggers.csv"),
         (

@@ -93,7 +93,7 @@ class Warm:
             Sources([self.folder]),
             works=True,
             stop=self.stop,
-            say=self.said.append,
+            echo=self.said.append,
         )
 
     def round(self, status: int = 0) -> str:
@@ -160,7 +160,7 @@ def test_a_file_that_cannot_be_read_keeps_no_other_from_landing(warm: Warm) -> N
     (warm.folder / "broken.jsonl.gz").write_bytes(b"\x1f\x8b\x08\x00" + bytes(20))
     put(warm.folder, "whole", "w")
     said = warm.round(status=1)
-    assert "list.txt: the format cannot be told from the name" in said
+    assert "list.txt: the name has no known format" in said
     assert "broken.jsonl.gz cannot be read" in said
     assert "landed 1" in said
     assert statuses(warm.runs)["w"] == "NEW"
