@@ -108,6 +108,10 @@ class Registry:
         """The function registered under a name; raises KeyError where there is none."""
         return self._hooks[kind, name]
 
+    def hooks(self) -> list[tuple[str, str]]:
+        """Kind and name of every function."""
+        return [*self._hooks]
+
     def names(self, kind: str) -> list[str]:
         """The names registered under a kind, sorted."""
         return sorted(name for of_kind, name in self._hooks if of_kind == kind)

@@ -61,8 +61,12 @@ class Hooks:
         return self.package._hooks.registry.get(kind, name)
 
     def modules(self, kind: str) -> dict[str, str]:
-        """The module of each function registered under a kind, by name."""
-        return {name: self.get(kind, name).module for name in self.names(kind)}
+        """The module of this folder that registers each function of a kind, by name.
+
+        It need not be the one that defines the function: a library's can be registered too.
+        """
+        registered_by = self.package.registered_by
+        return {name: registered_by[kind, name] for name in self.names(kind)}
 
 
 def load_hooks(project_dir: str | Path) -> Hooks:
@@ -79,6 +83,7 @@ def load_hooks(project_dir: str | Path) -> Hooks:
         return Hooks(folders, version, loaded)
     with _all_or_nothing():
         package = _import_package(folders)
+        package.registered_by = {}
         for module in sorted(_modules(package)):
             try:
                 importlib.import_module(module)
@@ -87,6 +92,8 @@ def load_hooks(project_dir: str | Path) -> Hooks:
                     f"exactly_once: module {module} cannot be used: {_said(error)}; correct it or "
                     f"move it out of {PACKAGE}/"
                 ) from error
+            for hook in package._hooks.registry.hooks():
+                package.registered_by.setdefault(hook, module)
         package.version = version
     return Hooks(folders, version, package)
 

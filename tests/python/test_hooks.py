@@ -45,6 +45,23 @@ def test_a_project_does_not_see_the_modules_of_another(tmp_path: Path) -> None:
     assert load_hooks(OWN_FOLDER.parent).names("resolver") == SHIPPED
 
 
+def test_a_function_of_a_library_is_asked_in_the_module_that_registers_it(tmp_path: Path) -> None:
+    """The one that Spark's workers have to import."""
+    put(
+        tmp_path,
+        "orders",
+        "from functools import lru_cache\n"
+        "from python_udfs import resolver\n"
+        "from python_udfs._orders import check\n"
+        "resolver('orders.check')(check)\n"
+        "resolver('orders.cached')(lru_cache(check))\n",
+    )
+    put(tmp_path, "_orders", "def check(delivery):\n    return 'NEW'\n")
+    modules = load_hooks(tmp_path).modules("resolver")
+    assert modules["orders.check"] == modules["orders.cached"] == "python_udfs.orders"
+    assert modules[SHIPPED[0]] == "python_udfs.examples.jms_delivery_count"
+
+
 def test_a_changed_module_is_another_version(tmp_path: Path) -> None:
     put(tmp_path, "orders", CHECK.format(name="a", arguments="delivery"))
     first = load_hooks(tmp_path)
