@@ -11,7 +11,8 @@ from dbt_runs import DbtRuns
 from pyspark.sql import SparkSession
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=timezone.utc)
-TRIGGERS = ("late", "behind", "dying", "early")
+SLOW_CLOCK = ("in order", "at once", "reversed")
+TRIGGERS = ("late", "behind", "ended", *SLOW_CLOCK, "dying", "early")
 
 
 def at(minutes: float) -> datetime:
@@ -56,6 +57,7 @@ def report(runs: DbtRuns, *executions: tuple[float, str, str, int]) -> None:
                 "attempt": attempt,
                 "started_at": at(minutes),
                 "recorded_at": at(minutes),
+                "message": f"{event} of attempt {attempt}",
             }
             for minutes, name, event, attempt in executions
         ],
@@ -77,29 +79,62 @@ def test_a_last_attempt_that_failed_before_the_decision_suspends(runs: DbtRuns) 
     assert known(runs)["early"] == ["TRANSIENT_ERROR", 1]
 
 
-def test_a_report_that_lands_late_takes_nothing_back(runs: DbtRuns) -> None:
+def test_reports_count_by_attempt_and_time_in_whatever_order_they_land(runs: DbtRuns) -> None:
+    # the host of the second attempt has a clock that is behind
+    failed, retried = (13, "TRANSIENT_ERROR", 1), (12, "STARTED", 2)
+    in_order, at_once, turned = (
+        [(minutes, name, event, attempt) for minutes, event, attempt in (failed, retried)]
+        for name in SLOW_CLOCK
+    )
     report(
         runs,
         (1, "late", "TRANSIENT_ERROR", 1),
         (1, "behind", "STARTED", 1),
         (2, "behind", "TRANSIENT_ERROR", 1),
         (12, "behind", "STARTED", 2),
+        (10, "ended", "TRANSIENT_ERROR", 1),
+        in_order[0],
+        *at_once,
+        turned[1],
     )
-    runs.decide(clock=at(13))
-    report(
-        runs,
+    runs.run("run", "--select", "tag:transaction", "execution_state", clock=at(14))
+    later = [
         (0.5, "late", "STARTED", 1),
         (2.5, "behind", "TRANSIENT_ERROR", 1),
+        # an end rules, whatever its time
+        (9, "ended", "ERROR", 1),
+        in_order[1],
+        turned[0],
+    ]
+    report(runs, *later)
+    expected = {"late": ["TRANSIENT_ERROR", 1], **{name: ["STARTED", 2] for name in SLOW_CLOCK}}
+    expected["behind"] = ["STARTED", 2]
+    # the view, before a run has taken them
+    seen = runs.rows(
+        "select delivery_id, last_event, attempts, state from {schema}.execution_state"
     )
-    runs.decide(clock=at(14))
-    found = known(runs)
-    assert found["late"] == ["TRANSIENT_ERROR", 1]
-    assert found["behind"] == ["STARTED", 2]
-
-    # the end of the attempt that is known as started counts, whatever its writer's clock
-    report(runs, (11, "behind", "TRANSIENT_ERROR", 2))
+    assert {name: values[:2] for name, *values in seen}.items() >= expected.items()
+    assert next(state for name, _, _, state in seen if name == "ended") == "ENDED"
     runs.decide(clock=at(15))
-    assert known(runs)["behind"] == ["TRANSIENT_ERROR", 2]
+    assert known(runs).items() >= expected.items()
+    assert "ended" not in known(runs)
+    assert runs.rows(
+        "select event, message from {schema}.journal_entries where event = 'ERROR'"
+    ) == [("ERROR", "the service has ended in error: ERROR of attempt 1")]
+
+
+def test_after_a_resumption_attempts_count_from_one(runs: DbtRuns) -> None:
+    report(runs, (1, "late", "TRANSIENT_ERROR", 1), (12, "late", "TRANSIENT_ERROR", 2))
+    runs.decide(clock=at(13))
+    command = {"command_id": "c", "command": "RESUME", "issued_by": "ann", "issued_at": at(14)}
+    runs.land("trigger_commands", [{"trigger_name": "late", **command}])
+    # heard in one run, the first report is of before the resumption
+    report(runs, (13.5, "late", "STARTED", 3), (15, "late", "STARTED", 1))
+    runs.decide(clock=at(16))
+    assert known(runs)["late"] == ["STARTED", 1]
+    report(runs, (16, "late", "TRANSIENT_ERROR", 1))
+    runs.decide(clock=at(17))
+    assert known(runs)["late"] == ["TRANSIENT_ERROR", 1]
 
 
 def test_a_document_that_came_back_too_often_is_in_the_logs(runs: DbtRuns) -> None:
