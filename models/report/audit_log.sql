@@ -1,12 +1,6 @@
 -- depends_on: {{ ref('published_runs') }}
 with
 
-journal as (
-
-    select * from {{ ref('journal_entries') }}
-
-),
-
 in_doubt as (
 
     select
@@ -46,15 +40,17 @@ in_doubt_of_messages as (
         with_document.document,
         with_document.received_at,
         with_document.decided_at as logged_at,
-        doubts.resubmitted_at,
+        try_element_at(
+            filter(resubmissions.resubmitted, t -> t >= with_document.decided_at), 1
+        ) as resubmitted_at,
         with_document.run_id
     from with_document
     -- a transport that was removed from the seed hides no row
     left join transports on with_document.transport = transports.transport
-    left join {{ ref('resubmitted_doubts') }} as doubts
+    left join {{ ref('resubmissions_by_document') }} as resubmissions
         on
-            with_document.delivery_id = doubts.delivery_id
-            and with_document.trigger_name = doubts.trigger_name
+            with_document.landed_delivery_id = resubmissions.landed_delivery_id
+            and with_document.trigger_name = resubmissions.trigger_name
     where coalesce(transports.api, 'MSG') = 'MSG'
 
 ),
@@ -64,7 +60,7 @@ resubmitted_landings as (
     select
         delivery_id as rejection_id,
         min(happened_at) as resubmitted_at
-    from journal
+    from {{ ref('journal_entries') }}
     where event = 'RESUBMITTED'
     group by delivery_id
 

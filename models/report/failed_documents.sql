@@ -13,19 +13,6 @@ failed as (
 
 ),
 
--- a resubmission that fails has a row of its own; a request names it, or the landed delivery
-resubmitted as (
-
-    select
-        {{ landed_delivery_id('delivery_id') }} as landed_delivery_id,
-        trigger_name,
-        max(happened_at) as resubmitted_at
-    from {{ ref('journal_entries') }}
-    where event = 'RESUBMITTED'
-    group by {{ landed_delivery_id('delivery_id') }}, trigger_name
-
-),
-
 statuses as (
 
     select * from {{ ref('document_statuses') }}
@@ -59,11 +46,12 @@ final as (
         on
             failed.delivery_id = statuses.delivery_id
             and failed.trigger_name = statuses.trigger_name
-    left anti join resubmitted
+    -- a resubmission that fails has a row of its own
+    left anti join {{ ref('resubmissions_by_document') }} as resubmissions
         on
-            {{ landed_delivery_id('failed.delivery_id') }} = resubmitted.landed_delivery_id
-            and failed.trigger_name = resubmitted.trigger_name
-            and failed.failed_at <= resubmitted.resubmitted_at
+            {{ landed_delivery_id('failed.delivery_id') }} = resubmissions.landed_delivery_id
+            and failed.trigger_name = resubmissions.trigger_name
+            and failed.failed_at <= array_max(resubmissions.resubmitted)
 
 )
 

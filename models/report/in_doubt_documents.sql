@@ -69,14 +69,17 @@ with_looks as (
 
     select
         statuses.*,
-        resubmissions.resubmitted_at,
+        -- what was decided later was not what the request was for
+        try_element_at(
+            filter(resubmissions.resubmitted, t -> t >= statuses.decided_at), 1
+        ) as resubmitted_at,
         completed_since.success.happened_at as completed_since,
         completed_since.success.delivery_id as completed_by_delivery_id,
         try_element_at(filter(looks.looked_at, t -> t >= runs.published_at), 1) as marked_at
     from statuses
-    left join {{ ref('resubmitted_doubts') }} as resubmissions
+    left join {{ ref('resubmissions_by_document') }} as resubmissions
         on
-            statuses.delivery_id = resubmissions.delivery_id
+            {{ landed_delivery_id('statuses.delivery_id') }} = resubmissions.landed_delivery_id
             and statuses.trigger_name = resubmissions.trigger_name
     left join completed_since
         on

@@ -21,7 +21,7 @@ not_looked_at as (
 
 ),
 
--- copies that today's time to live would still lose
+-- of triggers whose time to live is too short for some of the copies that they have had
 short_windows as (
 
     select

@@ -28,7 +28,7 @@ final as (
                     when 'COMPLETED' then 'COMPLETED: it knew the key as completed'
                     when 'BOTH' then 'BOTH: it knew the key as begun and completed'
                     when 'UNAVAILABLE' then concat(
-                        'UNAVAILABLE: the operator set that it could not answer, ',
+                        'UNAVAILABLE: history_unavailable was set, ',
                         'or it had removed entries that this delivery may need'
                     )
                 end,
