@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 LAKE_VERSION = 3
 VERSION_PROPERTY = "exactly-once.lake-version"
 RECORD = "published_runs"
+# ends the name of a table in the catalog that it was moved away from
+MOVED = "__moved"
 
 
 def version_of(engine: Engine, record: str) -> int | None:
@@ -50,8 +52,18 @@ def check_version(engine: Engine, record: str) -> None:
 def check_lake(spark: SparkSession, schema: str) -> None:
     """The same for a command outside of dbt; a lake in which no run has been is of no version."""
     record = f"{schema}.{RECORD}"
+    if spark.catalog.tableExists(record + MOVED):
+        raise moved_away(schema)
     if spark.catalog.tableExists(record):
         check_version(SparkEngine(spark), record)
+
+
+def moved_away(schema: str) -> ExactlyOnceError:
+    """The error of a command in the catalog that a lake was moved away from."""
+    return ExactlyOnceError(
+        f"exactly_once: the tables of {schema} have moved to another catalog: use the target that "
+        "leads to it"
+    )
 
 
 def check_columns(relation: str, lacking: Iterable[str]) -> None:

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dbt_exactly_once.adapter.engine import literal
-from dbt_exactly_once.adapter.lake_version import check_columns
+from dbt_exactly_once.adapter.lake_version import MOVED, check_columns
 from dbt_exactly_once.adapter.session import Project
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.files import Batch, check_readable, read_batches
@@ -35,10 +35,8 @@ from dbt_exactly_once.landing.judging import (
     macro_sql,
 )
 from dbt_exactly_once.landing.landed_tables import (
-    MOVED,
     REJECTED,
     LandedTable,
-    create_table_sql,
     read_landed_tables,
 )
 from dbt_exactly_once.landing.outcome import Landing
@@ -69,7 +67,7 @@ def land(
             f"{relation} has moved to another catalog: name the target that leads to it"
         )
     for name, definition in ((relation, target), (rejected, tables[REJECTED])):
-        spark.sql(create_table_sql(name, definition.columns, definition.partitioned_by))
+        spark.sql(definition.ddl(project.landing_schema))
         present = spark.table(name).columns
         check_columns(name, [column for column in definition.types if column not in present])
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from dbt_exactly_once.adapter.engine import literal
+from dbt_exactly_once.adapter.tables import Table
 
 SOURCE_NAME = "landing"
 SOURCES_FILE = Path("models/receive/sources.yml")
 REJECTED = "rejected_landings"
-# ends the name of a table in the catalog that it was moved away from
-MOVED = "__moved"
 # begins the name of the tag that keeps the snapshot which a schema of ledgers has consumed
 CONSUMED_TAG = "exactly_once_consumed_"
 
@@ -39,6 +35,14 @@ class LandedTable:
         match = re.fullmatch(r"days\((\w+)\)", self.partitioned_by or "")
         return match.group(1) if match else None
 
+    def ddl(self, schema: str) -> str:
+        """`create table if not exists`, in a schema."""
+        columns = tuple(
+            (column["name"], column["data_type"], " ".join(column["description"].split()))
+            for column in self.columns
+        )
+        return Table(self.name, schema, columns, self.partitioned_by or "").ddl()
+
     @property
     def types(self) -> dict[str, str]:
         return {column["name"]: column["data_type"] for column in self.columns}
@@ -59,17 +63,3 @@ def read_landed_tables(project_folder: Path) -> dict[str, LandedTable]:
         )
         for table in source["tables"]
     }
-
-
-def create_table_sql(
-    relation: str, columns: Iterable[Mapping[str, Any]], partitioned_by: str | None = None
-) -> str:
-    """`create table if not exists` for columns of name, data_type and description."""
-    definitions = ",\n    ".join(
-        f"{column['name']} {column['data_type']} comment {literal(column['description'].strip())}"
-        for column in columns
-    )
-    partitioning = f"\npartitioned by ({partitioned_by})" if partitioned_by else ""
-    return (
-        f"create table if not exists {relation} (\n    {definitions}\n) using iceberg{partitioning}"
-    )

@@ -120,7 +120,6 @@ def _freeze(state: State, run_id: str, clock: datetime) -> Run:
         clock=clock.replace(tzinfo=None),
         number=(last["run_number"] if last else 0) + 1,
         publication_number=(last["publication_number"] if last else 0) + 1,
-        schema=state.tables.schema,
         starts={name: str(snapshot) for name, snapshot in starts.items()},
         consumed={name: consumed.get(name) for name in state.tables.landed},
         landed=mains_of(refs),

@@ -8,7 +8,7 @@ from typing import Any
 
 from dbt_exactly_once.landing.landed_again import LandedAgain
 from dbt_exactly_once.landing.landed_rows import LandedRows
-from dbt_exactly_once.run.publication import Publication
+from dbt_exactly_once.run.publication import NEVER, Publication
 
 
 @dataclass(kw_only=True)
@@ -18,7 +18,6 @@ class Run(Publication):
     clock: datetime
     number: int
     publication_number: int
-    schema: str
     consumed: dict[str, str | None]
     landed: dict[str, str | None]
     greatest_received_at: str | None
@@ -51,7 +50,7 @@ class Run(Publication):
 
     def bind_removal(self, bound: str | None) -> None:
         """Freeze up to which expiry this run has history removed."""
-        self.removal_bound = bound or "0001-01-01 00:00:00"
+        self.removal_bound = bound or NEVER
 
     def note_removed(self, entries: int) -> None:
         """Keep how many entries of history had expired."""

@@ -27,7 +27,7 @@ from dbt_exactly_once.run.code_version import code_version
 from dbt_exactly_once.run.consumption import landed_rows
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.ensure_tables import ensure_tables
-from dbt_exactly_once.run.guards import guard_ledger, guard_lock
+from dbt_exactly_once.run.guards import guard_ledger
 from dbt_exactly_once.run.state import State
 
 _making = threading.Lock()
@@ -108,10 +108,6 @@ class ExactlyOnce:
 
     # ---------------------------------------------------------------- behind publication
 
-    def guard_lock(self, model: str) -> None:
-        """Refuse a write behind publication by a command that does not hold the lock."""
-        guard_lock(self._state, self.run, model)
-
     def serve(self, node: Mapping[str, Any], sql: str, work: Any, states: Any) -> str:
         """Run a service that is a model; returns its outcome, for the log."""
         return behind_publication.serve(self._state, self.run, node, sql, work, states)
@@ -189,13 +185,10 @@ class ExactlyOnce:
         self.describe(graph)
         check_version(self._engine, self._state.tables.record.relation)
 
-    def ensure_tables(self) -> None:
+    def ensure_tables(self, graph: Mapping[str, Any]) -> None:
         """Make the landed tables and the ledgers that do not exist yet, empty."""
+        self.describe(graph)
         ensure_tables(self._state)
-
-    def properties(self, relation: str) -> dict[str, str]:
-        """The properties of a table, see Engine.properties; none where it does not exist."""
-        return self._engine.properties(relation) or {}
 
     def columns(self, relation: Any) -> list[str]:
         """The names of a table's columns, in the table's order."""

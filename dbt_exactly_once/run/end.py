@@ -85,7 +85,7 @@ def _maintain(state: State, run: Run, retention: Mapping[str, Any]) -> list[str]
         return ["no upkeep: another run has taken over"]
     try:
         upkeep = Upkeep.of_last(state, run.run_id)
-        return maintenance.maintain(state, upkeep, retention) if upkeep else []
+        return maintenance.maintain(state, upkeep, retention)
     except Exception as error:
         return [
             f"upkeep failed, the run is published all the same: {one_line(error)}; "

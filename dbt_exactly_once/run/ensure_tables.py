@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from dbt_exactly_once.adapter.lake_version import (
+    MOVED,
     RECORD,
     check_columns,
     check_version,
     lacking_columns,
+    moved_away,
 )
 from dbt_exactly_once.errors import ExactlyOnceError
-from dbt_exactly_once.landing.landed_tables import MOVED
 from dbt_exactly_once.run.publication import or_rebuild
 from dbt_exactly_once.run.state import State
 
@@ -25,10 +26,7 @@ def ensure_tables(state: State, may_be_missing: str | None = None, migrates: boo
     make_schemas(state)
     existing = tables.existing(tables.schema)
     if RECORD + MOVED in existing:
-        raise ExactlyOnceError(
-            f"exactly_once: the tables of {tables.schema} have moved to another catalog: use "
-            "the target that leads to it"
-        )
+        raise moved_away(tables.schema)
     if not migrates:
         _check_version(state, existing)
     missing = [name for name, table in tables.ledgers.items() if table.name not in existing]

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
+from math import isfinite
 from typing import Any
 
 from dbt_exactly_once.adapter.tables import Table
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_rows import LandedRows
+from dbt_exactly_once.landing.landed_tables import CONSUMED_TAG
 from dbt_exactly_once.run.publication import HISTORY
 from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.upkeep import Upkeep, utc_text
@@ -49,8 +51,9 @@ def maintain(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list
     for table in state.tables.ledgers.values():
         messages += _expire(state, table, older_than, orphans_before)
     for name, table in state.tables.landed.items():
-        consumed = _committed_at(state, table, upkeep.consumed.get(name))
-        messages += _expire(state, table, min(older_than, consumed or older_than), orphans_before)
+        times = (_committed_at(state, table, at) for at in _consumed(state, upkeep, name))
+        unread_since = min([older_than, *filter(None, times)])
+        messages += _expire(state, table, unread_since, orphans_before)
     for table in state.tables.existing_scratch():
         messages += _expire(state, table, now, orphans_before)
     return messages or ["nothing to compact, to forget or to delete"]
@@ -58,10 +61,14 @@ def maintain(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list
 
 def _check_retention(variables: Mapping[str, Any]) -> None:
     for name, value in variables.items():
-        if value is not None and not (isinstance(value, (int, float)) and value >= 0):
-            raise ExactlyOnceError(
-                f"exactly_once: variable {name} is {value!r}: use a number, 0 or more, or null"
-            )
+        is_of_days = name.endswith("_days")
+        is_number = type(value) is int or (type(value) is float and isfinite(value))
+        if is_of_days and (value is None or (type(value) is int and value >= 0)):
+            continue
+        if not is_of_days and is_number and value >= 0:
+            continue
+        wanted = "a whole number, 0 or more, or null" if is_of_days else "a number, 0 or more"
+        raise ExactlyOnceError(f"exactly_once: variable {name} is {value!r}: use {wanted}")
 
 
 def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list[str]:
@@ -91,13 +98,14 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
         )
         if not forgotten:
             continue
-        if name in state.tables.landed and _is_unread(state, upkeep, table, condition):
+        if name in state.tables.landed and _is_unread(state, upkeep, table, name, condition):
             messages.append(f"{name}: rows from before {bound} stay until a run has consumed them")
             continue
         statements[name] = f"delete from {{table}} where {condition}"
         messages.append(f"{name}: {forgotten} rows from before {bound} forgotten")
     changes = {n: sql for n, sql in statements.items() if n in state.tables.ledgers}
-    if changes:
+    if statements:
+        # also where only landed rows go: what looks at all runs must know
         upkeep.publish("retention", changes)
     for name, statement in statements.items():
         if name not in changes:
@@ -106,13 +114,24 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
     return messages
 
 
-def _is_unread(state: State, upkeep: Upkeep, table: Table, condition: str) -> bool:
-    """Whether no run has consumed some of the rows of a condition yet."""
+def _consumed(state: State, upkeep: Upkeep, name: str) -> set[str | None]:
+    """The snapshots that runs have consumed of a landed table: these ledgers', and those of other
+    schemas that read the same landed tables."""
+    relation = state.tables.landed[name].relation
+    refs = state.engine.refs([relation])[relation]
+    of_others = {at for tag, at in refs.items() if tag.startswith(CONSUMED_TAG)}
+    return {upkeep.consumed.get(name), *of_others}
+
+
+def _is_unread(state: State, upkeep: Upkeep, table: Table, name: str, condition: str) -> bool:
+    """Whether runs have yet to consume some of the rows of a condition."""
     main = state.engine.refs([table.relation])[table.relation].get("main")
-    rows = LandedRows.of(state.engine, table, upkeep.consumed.get(table.name), main, {})
-    return rows.way == "KNOWN" or bool(
-        state.engine.rows(f"select 1 from {rows.unconsumed()} where {condition} limit 1")
-    )
+    for consumed in _consumed(state, upkeep, name):
+        rows = LandedRows.of(state.engine, table, consumed, main, {})
+        unread = f"select 1 from {rows.unconsumed()} where {condition} limit 1"
+        if rows.way == "KNOWN" or state.engine.rows(unread):
+            return True
+    return False
 
 
 def _undecided(state: State) -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from dbt_exactly_once.adapter.engine import SparkEngine
-from dbt_exactly_once.adapter.lake_version import RECORD
+from dbt_exactly_once.adapter.lake import catalog_settings
+from dbt_exactly_once.adapter.lake_version import MOVED, RECORD
 from dbt_exactly_once.adapter.session import (
     Project,
     open_session,
@@ -23,7 +24,6 @@ from dbt_exactly_once.adapter.session import (
 from dbt_exactly_once.adapter.shared_session import LOCK
 from dbt_exactly_once.adapter.startup import PACKAGES
 from dbt_exactly_once.errors import ExactlyOnceError
-from dbt_exactly_once.landing.landed_tables import MOVED
 from dbt_exactly_once.run.lock import GRAVE
 from dbt_exactly_once.run.operations import move
 from dbt_exactly_once.run.state import State
@@ -77,18 +77,6 @@ def move_catalog(
     return move(state, f"move-{uuid4()}", run_timeout, move_all)
 
 
-def catalog_settings(parameters: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Name and settings of the catalog that a target's tables are in."""
-    name = parameters.get("spark.sql.defaultCatalog", "spark_catalog")
-    prefix = f"spark.sql.catalog.{name}."
-    found = {
-        key.removeprefix(prefix): value
-        for key, value in parameters.items()
-        if key.startswith(prefix)
-    }
-    return name, found
-
-
 def move_tables(old: Any, new: Any, spark: SparkSession) -> Iterator[str]:
     """Rename each table in the old catalog and list it in the new one, `published_runs` first."""
     identifier = spark._jvm.org.apache.iceberg.catalog.TableIdentifier
@@ -110,21 +98,34 @@ def move_tables(old: Any, new: Any, spark: SparkSession) -> Iterator[str]:
             raise ExactlyOnceError(
                 f"{namespace}.{table} exists in the new catalog: move to one without these tables"
             )
-    for namespace, table in sorted(plain, key=lambda pair: pair[1] != RECORD):
+    for namespace, table in sorted(plain, key=_record_first):
         old.renameTable(identifier.of(namespace, table), identifier.of(namespace, table + MOVED))
     for namespace in {str(namespace): namespace for namespace, _ in found}.values():
         if not new.namespaceExists(namespace):
             new.createNamespace(namespace)
-    for namespace, table in found:
+    for namespace, table in sorted(found, key=_record_first):
         if table.startswith(LOCK_NAMES):
             continue
         name = table.removesuffix(MOVED)
-        if new.tableExists(identifier.of(namespace, name)):
-            continue
+        here = identifier.of(namespace, name)
         moved = old.loadTable(identifier.of(namespace, name + MOVED))
-        location = moved.operations().current().metadataFileLocation()
-        new.registerTable(identifier.of(namespace, name), location)
-        yield f"{namespace}.{name}"
+        if not new.tableExists(here):
+            new.registerTable(here, moved.operations().current().metadataFileLocation())
+            yield f"{namespace}.{name}"
+        elif new.loadTable(here).location() != moved.location():
+            raise ExactlyOnceError(
+                f"{namespace}.{name} in the new catalog is another table, made since the move was "
+                "cut off: land its rows again once it is dropped, and start the move again"
+            )
+        # a lake that moves back was moved away from here before
+        left = identifier.of(namespace, name + MOVED)
+        if new.tableExists(left):
+            new.dropTable(left, False)
+
+
+def _record_first(table: tuple[Any, str]) -> bool:
+    """Sorts published_runs before the others, so that no run takes the lake for a new one."""
+    return table[1].removesuffix(MOVED) != RECORD
 
 
 def _open(spark: SparkSession, name: str, settings: Mapping[str, str]) -> Any:

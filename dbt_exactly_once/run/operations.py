@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from dbt_exactly_once.adapter.lake_version import LAKE_VERSION, RECORD, version_of
+from dbt_exactly_once.adapter.lake_version import LAKE_VERSION, MOVED, RECORD, version_of
 from dbt_exactly_once.errors import ExactlyOnceError
-from dbt_exactly_once.landing.landed_tables import MOVED
 from dbt_exactly_once.run import history_import, maintenance
 from dbt_exactly_once.run.begin import prepare_session
 from dbt_exactly_once.run.consumption import keep_consumed
@@ -31,7 +30,7 @@ def remove_expired_history(state: State, run_id: str, run_timeout: float, expire
     expired: the condition for it, with {bound} in place of a time.
     """
     with _upkeep(state, run_id, run_timeout) as upkeep:
-        if upkeep is None:
+        if upkeep.is_first:
             return "no run is published yet, so nothing has expired"
         return upkeep.remove_expired(expired)
 
@@ -41,7 +40,7 @@ def maintain(
 ) -> list[str]:
     """Compact and forget; returns what was freed. See maintenance.maintain."""
     with _upkeep(state, run_id, run_timeout) as upkeep:
-        if upkeep is None:
+        if upkeep.is_first:
             return ["no run is published yet, so there is nothing to keep up"]
         return maintenance.maintain(state, upkeep, retention)
 
@@ -53,7 +52,7 @@ def rebuild_history(state: State, run_id: str, run_timeout: float, entries: str)
     it was published.
     """
     with _upkeep(state, run_id, run_timeout, but=HISTORY) as upkeep:
-        if upkeep is None:
+        if upkeep.is_first:
             raise ExactlyOnceError(
                 "exactly_once: no run is published, so there is nothing to make history of"
             )
@@ -65,15 +64,9 @@ def import_history(
 ) -> list[str]:
     """Add what was processed elsewhere to history; returns what it found and did.
 
-    documents, entries: see history_import.import_history. Raises ExactlyOnceError where no run is
-    published yet.
+    documents, entries: see history_import.import_history. No run need be published before.
     """
     with _upkeep(state, run_id, run_timeout) as upkeep:
-        if upkeep is None:
-            raise ExactlyOnceError(
-                "exactly_once: no run is published, so there is no history to add to: start "
-                "`dbt build` once, before anything lands"
-            )
         return history_import.import_history(state.engine, upkeep, documents, entries, dry_run)
 
 
@@ -93,9 +86,7 @@ def reset_state(
             and {"transaction", "state"} & set(node["tags"])
             and node["config"]["materialized"] not in ("view", "ephemeral")
         ]
-        # a model may be in a schema of its own, which is there once it was built
-        schemas = {str(row[0]) for row in state.engine.rows("show namespaces")}
-        existing = state.tables.existing_in(schemas & {node["schema"] for node in tables})
+        existing = state.tables.existing_in(node["schema"] for node in tables)
         tables = [node for node in tables if f"{node['schema']}.{node['alias']}" in existing]
         tables.sort(key=lambda node: ("state" not in node["tags"], node["alias"]))
         for node in tables:
@@ -144,17 +135,15 @@ def move(
 @contextmanager
 def _upkeep(
     state: State, run_id: str, run_timeout: float, but: str | None = None
-) -> Iterator[Upkeep | None]:
+) -> Iterator[Upkeep]:
     """Hold the lock over ledgers that are as the last run published them.
 
-    Gives what changes them, None where no run is published. but: the ledger that may be missing or
-    changed.
+    Gives what changes them. but: the ledger that may be missing or changed.
     """
     with _locked(state, run_id, run_timeout):
         ensure_tables(state, but)
         upkeep = Upkeep.of_last(state, run_id, but)
-        if upkeep:
-            keep_consumed(state, upkeep.consumed, state.tables.refs(state.tables.landed))
+        keep_consumed(state, upkeep.consumed, state.tables.refs(state.tables.landed))
         yield upkeep
 
 

@@ -23,6 +23,8 @@ from dbt_exactly_once.run.tables import Tables
 
 HISTORY = "history_ledger"
 BRANCH_PREFIX = "run_"
+# a time before all others: up to it nothing has expired
+NEVER = "0001-01-01 00:00:00"
 
 
 @dataclass(kw_only=True)
@@ -137,6 +139,11 @@ class Publications:
         ledger is then.
         """
         refs = self.refs()
+        # made by a command that was killed before it gave them a first snapshot
+        unwritten = [self._ledgers[name] for name, found in refs.items() if "main" not in found]
+        for table in unwritten:
+            self._engine.rows(table.no_rows(table.relation))
+        refs = self.refs() if unwritten else refs
         mains = mains_of(refs)
         for name, published in (last["ledger_publishes"] if last else {}).items():
             start = last["ledger_starts"].get(name)

@@ -97,7 +97,8 @@ class SeedCheck:
         known = sorted(row["trigger_name"].strip(" ") for row in triggers.rows)
         found = []
         rows = []
-        for trigger, settings in previewed.items():
+        for name, settings in previewed.items():
+            trigger = str(name)
             if not isinstance(settings, Mapping):
                 found.append(f"trigger {trigger}: give settings, such as {{use_history: true}}")
                 continue
@@ -108,7 +109,7 @@ class SeedCheck:
                 for setting in settings
                 if setting not in self._defaults
             ]
-            given = {name: str(value) for name, value in settings.items() if value is not None}
+            given = {key: str(value) for key, value in settings.items() if value is not None}
             rows.append({**given, "trigger_name": trigger})
         found += sorted(self._of_rows(Seed("triggers", triggers.file, [*self._defaults], rows)))
         found += self._expressions([_key(row) for row in rows])
@@ -123,6 +124,7 @@ class SeedCheck:
             spelled = (word for word in words if re.fullmatch(word, text, re.I | re.A))
             return next(spelled, None)
         if kind in BITS:
+            # int() refuses very long texts
             digits = text.rstrip("\n").lstrip("0") or "0"
             is_number = re.search(r"^[0-9]+$", text) and len(digits) < 20
             is_number = is_number and int(digits) < 1 << BITS[kind]

@@ -50,8 +50,11 @@ class Tables:
         return {str(row[1]) for row in self._engine.rows(f"show tables in {schema}")}
 
     def existing_in(self, schemas: Iterable[str]) -> set[str]:
-        """The tables in some schemas, with their schema."""
-        return {f"{schema}.{name}" for schema in set(schemas) for name in self.existing(schema)}
+        """The tables in some schemas, with their schema; none of a schema that is not there."""
+        wanted = set(schemas)
+        if wanted:
+            wanted &= {str(row[0]) for row in self._engine.rows("show namespaces")}
+        return {f"{schema}.{name}" for schema in wanted for name in self.existing(schema)}
 
     def existing_tables(self) -> list[Table]:
         """The ledgers and the landed tables that exist."""

@@ -10,12 +10,24 @@ from datetime import datetime, timezone
 from typing import Any
 
 from dbt_exactly_once.adapter.engine import literal
-from dbt_exactly_once.run.publication import HISTORY, RECORD, Publication, mains_of
+from dbt_exactly_once.run.publication import HISTORY, NEVER, RECORD, Publication, mains_of
 from dbt_exactly_once.run.state import State
 
 IMPORT = "import"
+STATUS = "document_status"
 # how many entries some rows of history_ledger stand for
 ENTRIES = "count_if(has_processing) + count_if(has_completed)"
+# before the first publication: nothing is consumed, no history is removed
+BEFORE_ALL: dict[str, Any] = {
+    "run_id": None,
+    "run_number": 0,
+    "publication_number": 0,
+    "event_time": None,
+    "history_removed_before": NEVER,
+    "landed_snapshots": {},
+    "ledger_starts": {},
+    "ledger_publishes": {},
+}
 
 
 class Upkeep:
@@ -31,11 +43,16 @@ class Upkeep:
         self._started = datetime.now(timezone.utc)
 
     @classmethod
-    def of_last(cls, state: State, lock_id: str, but: str | None = None) -> Upkeep | None:
-        """Upkeep behind the last publication, None where there is none; it begins as a run does,
-        see Publications.as_published."""
+    def of_last(cls, state: State, lock_id: str, but: str | None = None) -> Upkeep:
+        """Upkeep behind the last publication; it begins as a run does, see
+        Publications.as_published."""
         last, _ = state.publications.as_published(but)
-        return cls(state, lock_id, last) if last else None
+        return cls(state, lock_id, last or BEFORE_ALL)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing is published yet."""
+        return not self._last["publication_number"]
 
     @property
     def consumed(self) -> Mapping[str, str]:
@@ -49,10 +66,8 @@ class Upkeep:
 
     @property
     def removed_before(self) -> str:
-        """Up to which expiry the last published run had history removed; before any delivery the
-        feed has no time, and nothing has expired."""
-        has_time = self._last["greatest_received_at"] is not None
-        return self._last["history_removed_before"] if has_time else "0001-01-01 00:00:00"
+        """Up to which expiry the last published run had history removed."""
+        return self._last["history_removed_before"]
 
     # ---------------------------------------------------------------- publish
 
@@ -61,18 +76,14 @@ class Upkeep:
         kind: str,
         changes: Mapping[str, str],
         before: Mapping[str, str] | None = None,
-        run_id: str | None = None,
     ) -> None:
         """Change ledgers on a branch and publish them.
 
         changes: SQL for each ledger, with {table} in place of it; before: where main of each ledger
-        was, where the change has been made there already; run_id: its own, where a command makes
-        several publications of a kind.
+        was, where the change has been made there already.
         """
         mains = self.mains()
-        publication = Publication(
-            run_id=run_id or f"{self._lock_id}-{kind}", lock_id=self._lock_id, starts=mains
-        )
+        publication = Publication(run_id=self._next_id(kind), lock_id=self._lock_id, starts=mains)
         branch = publication.branch
         for name, statement in changes.items():
             relation = self._tables.ledgers[name].relation
@@ -91,6 +102,10 @@ class Upkeep:
         before = {name: published.get(name, main) for name, main in mains.items()}
         if before != mains:
             self.publish("compaction", {}, before)
+
+    def _next_id(self, kind: str) -> str:
+        """The id of the next publication; a command may make several of a kind."""
+        return f"{self._lock_id}-{kind}-{self._last['publication_number'] + 1}"
 
     def _record(
         self,
@@ -114,11 +129,17 @@ class Upkeep:
         }
         record = self._tables.record
         names = [name for name, _, _ in record.columns]
+        before = f"{record.relation} where publication_number = {number - 1}"
+        if self.is_first:
+            before = f"(select 1) left join {record.relation} on false"
+            changed["run_number"] = "0"
+            changed["history_removed_before"] = f"timestamp '{NEVER}'"
+            changed["landed_snapshots"] = "map()"
         self._engine.rows(f"alter table {record.relation} create branch {publication.branch}")
         self._engine.rows(
             f"insert into {record.relation}.branch_{publication.branch} ({', '.join(names)}) "
             f"select {', '.join(changed.get(name, name) for name in names)} "
-            f"from {record.relation} where publication_number = {number - 1}"
+            f"from {before}"
         )
         self._last = {
             **self._last,
@@ -140,7 +161,7 @@ class Upkeep:
         A run does so itself: there is something left where it was added behind a run. expired: the
         condition for it, with {bound} in place of a time.
         """
-        bound = self._last["history_removed_before"]
+        bound = self.removed_before
         condition = expired.replace("{bound}", bound)
         history = self._tables.ledgers[HISTORY].relation
         count = f"select {ENTRIES} from {history} where {condition}"
@@ -153,22 +174,25 @@ class Upkeep:
         """Rebuild history_ledger from a query of the other ledgers; returns what it did.
 
         Entries that expired before the bound up to which the last run had history removed are left
-        out.
+        out. Those that no other ledger knows stay: of imports, and of documents whose status was
+        forgotten.
         """
         history = self._tables.ledgers[HISTORY]
         columns = ", ".join(name for name, _, _ in history.columns)
-        bound = self._last["history_removed_before"]
-        # no other ledger knows of their entries
+        bound = self.removed_before
+        record = self._tables.record.relation
         imports = [
             literal(row[0])
-            for row in self._engine.rows(
-                f"select run_id from {self._tables.record.relation} where kind = '{IMPORT}'"
-            )
+            for row in self._engine.rows(f"select run_id from {record} where kind = '{IMPORT}'")
         ]
         imported = f"run_id in ({', '.join(imports) or 'null'})"
         rebuilt = (
             f"insert overwrite {{table}} select {columns} from (select {columns} from ({entries}) "
-            f"union all select {columns} from {history.relation} where {imported}) "
+            f"union all select {columns} from {history.relation} as kept "
+            f"left semi join {record} as runs on kept.run_id = runs.run_id "
+            f"left anti join {self._tables.ledgers[STATUS].relation} as statuses "
+            "on kept.delivery_id = statuses.delivery_id "
+            "and kept.trigger_name = statuses.trigger_name) "
             f"where expires_at >= timestamp '{bound}'"
         )
         self.publish("rebuilding", {HISTORY: rebuilt})
@@ -196,19 +220,17 @@ class Upkeep:
         """
         history = self._tables.ledgers[HISTORY]
         columns = ", ".join(name for name, _, _ in history.columns)
-        number = self._last["publication_number"] + 1
-        run_id = f"{self._lock_id}-{IMPORT}-{number}"
         values = {
             "since": since,
             "piece": piece,
             "history": history.relation,
-            "run_id": run_id,
-            "number": number,
+            "run_id": self._next_id(IMPORT),
+            "number": self._last["publication_number"] + 1,
         }
         for name, value in values.items():
             entries = entries.replace(f"{{{name}}}", str(value))
         added = f"insert into {{table}} ({columns}) select {columns} from ({entries})"
-        self.publish(IMPORT, {HISTORY: added}, run_id=run_id)
+        self.publish(IMPORT, {HISTORY: added})
         rows = self._engine.rows(
             f"select coalesce(max(cast(summary['added-records'] as bigint)), 0) "
             f"from {history.relation}.snapshots "

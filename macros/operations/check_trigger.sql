@@ -1,8 +1,6 @@
 {% macro check_trigger(trigger_name, or_decided=false) %}
     {#- Stop an operation that names a trigger which the seed does not have, and has decided nothing
-        where or_decided; make the landed tables where no run has made them yet. -#}
-    {%- do adapter.exactly_once.describe(graph) -%}
-    {%- do adapter.exactly_once.ensure_tables() -%}
+        where or_decided. -#}
     {%- set known = run_query(
         'select trim(trigger_name) from ' ~ ref('triggers') ~ ' order by 1'
     ).columns[0].values() -%}

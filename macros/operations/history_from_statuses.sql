@@ -47,16 +47,14 @@
             delivery_id,
             trigger_name,
             true as is_open,
-            started_at,
-            expires_at
+            started_at
         from {{ last_published('open_documents') }}
         union all
         select
             delivery_id,
             trigger_name,
             false as is_open,
-            cast(null as timestamp) as started_at,
-            cast(null as timestamp) as expires_at
+            cast(null as timestamp) as started_at
         from {{ last_published('journal_entries') }}
         where event in ('LOST', 'INTERRUPTED')
 

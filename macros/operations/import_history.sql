@@ -2,12 +2,17 @@
     {#- Adds to a trigger's history what was processed before by something else, so that copies of
         it are duplicates. key and processed_at are columns of the relation, or SQL over them. -#}
     {%- if execute -%}
+        {%- do adapter.exactly_once.ensure_tables(graph) -%}
         {%- do check_trigger(trigger_name) -%}
-        {#- there are none before the first run: the import reports it -#}
+        {%- if not load_relation(ref('trigger_settings')) -%}
+            {%- do exceptions.raise_compiler_error(
+                'exactly_once: no trigger has settings yet: start `dbt build` once'
+            ) -%}
+        {%- endif -%}
         {%- set never_looks = run_query(
             'select 1 from ' ~ ref('trigger_settings') ~ ' where trigger_name = '
             ~ sql_text(trigger_name) ~ ' and not (detect_duplicates and use_history)'
-        ).rows if load_relation(ref('trigger_settings')) else [] -%}
+        ).rows -%}
         {%- if never_looks -%}
             {%- do exceptions.raise_compiler_error(
                 'exactly_once: ' ~ trigger_name ~ ' never looks into history: set detect_duplicates '
@@ -23,7 +28,12 @@
                 ) -%}
             {%- endif -%}
         {%- endfor -%}
-        {%- set documents = processed_elsewhere(trigger_name, relation, key, processed_at) -%}
+        {%- set documents = processed_elsewhere(
+            trigger_name,
+            relation,
+            adapter.exactly_once.filter_sql(key),
+            adapter.exactly_once.filter_sql(processed_at)
+        ) -%}
         {%- for line in adapter.exactly_once.import_history(
             graph, invocation_id, var('run_timeout'), documents, imported_entries(documents), dry_run
         ) -%}

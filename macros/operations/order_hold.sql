@@ -1,4 +1,5 @@
 {% macro order_hold(command, delivery_id, trigger_name, reason, by) %}
+    {%- do adapter.exactly_once.ensure_tables(graph) -%}
     {%- do check_trigger(trigger_name) -%}
     {%- set decided = run_query(
         'select status from ' ~ ref('document_status') ~ ' where delivery_id = '

@@ -16,11 +16,29 @@
     {#- Requests to take again one delivery, or the failed documents that all given conditions name;
         these are listed, the first twenty by name, and requested where really is true. -#}
     {%- if execute -%}
-        {%- if trigger_name is none -%}
-            {%- do adapter.exactly_once.describe(graph) -%}
-            {%- do adapter.exactly_once.ensure_tables() -%}
-        {%- else -%}
+        {%- do adapter.exactly_once.ensure_tables(graph) -%}
+        {%- if trigger_name is not none -%}
             {%- do check_trigger(trigger_name) -%}
+        {%- endif -%}
+        {%- if delivery_id is none and document is not none -%}
+            {%- do exceptions.raise_compiler_error(
+                'exactly_once: document is the text of one delivery: name its delivery_id'
+            ) -%}
+        {%- endif -%}
+        {%- if delivery_id is not none and trigger_name is none -%}
+            {%- set rejected -%}
+                select 1 from {{ ref('rejected_deliveries') }}
+                where rejection_id = {{ sql_text(delivery_id) }}
+                union all
+                select 1 from {{ source('landing', 'rejected_landings') }}
+                where rejection_id = {{ sql_text(delivery_id) }}
+            {%- endset -%}
+            {%- if run_query(rejected).rows | length == 0 -%}
+                {%- do exceptions.raise_compiler_error(
+                    'exactly_once: no rejected row has the id ' ~ delivery_id
+                    ~ '; of a delivery name the trigger_name too'
+                ) -%}
+            {%- endif -%}
         {%- endif -%}
         {%- if delivery_id is not none -%}
             {%- set wanted -%}

@@ -1,5 +1,6 @@
 {% macro retire_trigger(trigger_name, reason=none, by=none) %}
     {%- if execute -%}
+        {%- do adapter.exactly_once.ensure_tables(graph) -%}
         {%- set seeded = run_query(
             'select 1 from ' ~ ref('triggers') ~ ' where trim(trigger_name) = ' ~ sql_text(trigger_name)
         ).rows | length -%}

@@ -12,9 +12,13 @@
 
                 latest as (
 
+                    -- before any delivery the feed has no time, and nothing has expired
                     select
-                        {{ plus_ms(event_time_now(), -(skew + var('allowed_lateness_ms'))) }}
-                            as bound
+                        if(
+                            {{ greatest_received_at() }} is null,
+                            null,
+                            {{ plus_ms(event_time_now(), -(skew + var('allowed_lateness_ms'))) }}
+                        ) as bound
 
                 ),
 

@@ -2,9 +2,14 @@
     {#- Ends the run and logs what it did, with what a person should do of each test of
         tests/warnings that has warned in this command. -#}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
-        {%- set run = adapter.exactly_once.end(
-            var('maintain_every_runs') | int, retention()
-        ) -%}
+        {%- set kept = retention() -%}
+        {#- a model that has failed has still to take what this run has decided -#}
+        {%- if results | selectattr('status', 'in', ['error', 'fail', 'skipped']) | list -%}
+            {%- do kept.update({
+                'keep_statuses_days': none, 'keep_journal_days': none, 'keep_landed_days': none
+            }) -%}
+        {%- endif -%}
+        {%- set run = adapter.exactly_once.end(var('maintain_every_runs') | int, kept) -%}
         {%- if run is not none -%}
             {%- set lines = run.messages or ['nothing was published; the ledgers are as before'] -%}
             {%- set kinds = [] -%}

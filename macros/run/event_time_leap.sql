@@ -10,7 +10,7 @@
             'warning, delivery ', delivery_id, ' moves event time from ', before, ' to ', now,
             ', beyond all others: if its received_at, ', received_at, ', is wrong, delete from ',
             {{ sql_text(source('landing', 'deliveries') | string) }}, ' where delivery_id = ',
-            '\'', replace(delivery_id, '\'', '\\\''), '\' and event time follows in the next run'
+            {{ as_literal('delivery_id') }}, ' and event time follows in the next run'
         ) as line
     from (
         select

@@ -13,7 +13,6 @@
                     select
                         count_if(
                             suspensions != published_suspensions
-                            or is_retired
                             -- enabled, disabled or gone from the seed since
                             or (not is_first_seen and takes_documents != took_documents)
                         )

@@ -1,6 +1,5 @@
 -- depends_on: {{ ref('trigger_queue') }}
 {{ config(incremental_strategy='insert_overwrite') }}
-{%- set skew = var('clock_skew_tolerance_ms') -%}
 with
 
 current_triggers as (

@@ -9,7 +9,9 @@ with
 
 landed as (
 
-    select delivery_id
+    select
+        delivery_id,
+        landed_at
     from {{ source('landing', 'deliveries') }}
     {{ 'version as of ' ~ consumed[0][0] if consumed and consumed[0][0] else 'where false' }}
 
@@ -29,11 +31,25 @@ explained as (
     union all
     select delivery_id
     from {{ ref('rejected_deliveries') }}
+    -- that one is a copy of a row which has landed before
+    where reason != 'REPEATED'
+
+),
+
+-- what landed before retention forgot rows may have been forgotten with them
+forgotten as (
+
+    select max(published_at) as forgotten_at
+    from {{ ref('published_runs') }}
+    where kind = 'retention'
 
 )
 
 select landed.delivery_id
 from landed
+cross join forgotten
 left anti join explained on landed.delivery_id = explained.delivery_id
--- a rejection of a row without an id names its file and position
-where landed.delivery_id is not null
+where
+    -- a rejection of a row without an id names its file and position
+    landed.delivery_id is not null
+    and not coalesce(landed.landed_at <= forgotten.forgotten_at, false)

@@ -12,7 +12,8 @@ numbered as (
     union all
     select
         'publication' as what,
-        run_id,
+        -- compactions of one command had one id in earlier versions
+        cast(publication_number as string) as run_id,
         publication_number as number
     from {{ ref('published_runs') }}
 

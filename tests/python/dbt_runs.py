@@ -32,8 +32,8 @@ from dbt_common.clients.system import load_file_contents
 from faults import set_clock
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt_exactly_once.landing.landed_tables import create_table_sql, read_landed_tables
-from dbt_exactly_once.loop.warm_dbt import dbt, failures, parse
+from dbt_exactly_once.landing.landed_tables import read_landed_tables
+from dbt_exactly_once.loop.warm_dbt import dbt, failed_nodes, parse
 
 PROJECT_FOLDER = Path(__file__).parents[2]
 # the commit record stands last
@@ -93,10 +93,8 @@ class DbtRuns:
 
     def _make_landed_tables(self) -> None:
         self.spark.sql(f"create namespace if not exists {self.landing}")
-        for name, table in read_landed_tables(PROJECT_FOLDER).items():
-            self.spark.sql(
-                create_table_sql(f"{self.landing}.{name}", table.columns, table.partitioned_by)
-            )
+        for table in read_landed_tables(PROJECT_FOLDER).values():
+            self.spark.sql(table.ddl(self.landing))
 
     def seed(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write a seed; missing columns and None are blank."""
@@ -257,6 +255,12 @@ class DbtRuns:
         """The rows of a query in which {schema} and {landing} stand for the schemas."""
         text = sql.format(schema=self.schema, landing=self.landing)
         return [tuple(row) for row in self.spark.sql(text).collect()]
+
+
+def failures(result: dbtRunnerResult) -> list[str]:
+    """The whole messages of what failed in a dbt command."""
+    found = [str(result.exception)] if result.exception else []
+    return found + [f"{name}: {message}" for name, message in failed_nodes(result)]
 
 
 def _why(result: dbtRunnerResult) -> str:

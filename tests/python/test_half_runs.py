@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from dbt_runs import DbtRuns, failures
+from faults import Failing
 from pyspark.sql import SparkSession
 from test_transaction import delivery
 
@@ -73,6 +74,19 @@ def test_a_model_that_would_keep_unpublished_rows_is_refused(runs: DbtRuns) -> N
     runs.run("run", "--select", "tag:transaction", *models, "document_statuses")
     for name in models:
         assert runs.rows(f"select distinct delivery_id from {{schema}}.{name}") == [("d1",)], name
+
+
+def test_a_first_run_that_ends_while_it_makes_a_ledger_is_followed_by_others(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table is there, and has no snapshot yet that a branch could start from."""
+    transaction = ("run", "--select", "tag:transaction")
+    with monkeypatch.context() as patch:
+        Failing(patch, lambda change: "insert into" in change and "history_ledger" in change)
+        assert not runs.dbt(*transaction).success
+    runs.land("deliveries", [delivery(1)])
+    runs.run(*transaction)
+    assert decided(runs) == {"d1"}
 
 
 def test_what_failed_is_refused_until_all_of_it_runs(runs: DbtRuns) -> None:

@@ -275,8 +275,11 @@ def test_people_see_what_failed_and_resubmit_it(day: Day) -> None:
     day.request(5, "y", "doubts", "15:15", force=True)
     decided, _ = day.decide("15:20")
     assert decided == {"p/resubmission-2": "NEW OPERATOR", "y/resubmission-1": "NEW OPERATOR"}
-    refused = day.runs.dbt(
-        "run-operation", operation="resubmit", arguments_of_operation={"trigger_name": "nobody"}
-    )
-    assert not refused.success
-    assert "no trigger is named nobody" in "\n".join([*failures(refused), *day.runs.errors])
+    for asked, why in (
+        ({"trigger_name": "nobody"}, "no trigger is named nobody"),
+        ({**arguments, "document": "{}"}, "document is the text of one delivery: name its"),
+        ({"delivery_id": "y"}, "no rejected row has the id y; of a delivery name the trigger_name"),
+    ):
+        refused = day.runs.dbt("run-operation", operation="resubmit", arguments_of_operation=asked)
+        assert not refused.success
+        assert why in "\n".join([*failures(refused), *day.runs.errors])

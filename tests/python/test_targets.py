@@ -127,6 +127,23 @@ def test_a_lake_moves_to_postgresql_and_two_processes_share_it(
     assert "DUPLICATE" in told
     assert "d1" in told
 
+    # and back: what was processed over there is known here, and nobody goes on there
+    call("exactly-once", "move-catalog", "--target", "warehouse", "--to", "local")
+    third = {**delivery(3, uuid="u1"), "landed_at": None}
+    file.write_text(json.dumps(third, default=str) + "\n")
+    call("exactly-once", "land", str(file), "--target", "local")
+    call("dbt", "run", "--target", "local")
+    asked = json.dumps({"delivery_id": "d3", "trigger_name": "orders_by_history"})
+    told = call("dbt", "run-operation", "explain", "--args", asked, "--target", "local")
+    assert "DUPLICATE" in told
+    assert not [row for row in runs.rows("show tables in {schema}") if row[1].endswith("__moved")]
+    report = [BIN / "exactly-once", "report", *place, "--target", "warehouse"]
+    refused = subprocess.run(
+        report, env=environment, cwd=PROJECT_FOLDER, capture_output=True, text=True
+    )
+    assert refused.returncode == 1
+    assert "have moved to another catalog" in refused.stderr
+
 
 def _use_schema_everywhere(runs: DbtRuns) -> None:
     """Let all targets of the project lead to its one schema."""

@@ -254,6 +254,8 @@ def test_upkeep_leaves_few_files_and_snapshots_and_the_next_run_goes_on(
 
     # twice, and with nothing to do
     runs.run("run-operation", operation="maintain", variables=kept_none)
+    runs.run("run", "--select", "+document_lifecycle,path:models/report")
+    runs.run("test", "--selector", "audit")
     runs.land("deliveries", [delivery("copy of later", 82, uuid="later")])
     runs.decide(clock=at(83))
     assert runs.rows(
@@ -285,11 +287,40 @@ def test_upkeep_forgets_whole_days_that_nothing_needs(runs: DbtRuns) -> None:
     runs.land("deliveries", [delivery("next", 4)])
     runs.decide(clock=at(5))
     assert ("next",) in runs.rows(left)
+    runs.run("run", "--select", "+document_lifecycle,path:models/report")
+    # what is missing was forgotten, and is found where it was lost otherwise
+    runs.run("test", "--selector", "audit")
+    runs.rows("delete from {schema}.document_status where delivery_id = 'next'")
+    assert not runs.dbt("test", "--selector", "audit").success
+    lost = ("a_decision_belongs", "history_holds_only_new")
+    assert all(any(name in error for error in runs.errors) for name in lost), runs.errors
+
+
+def test_a_status_that_was_forgotten_keeps_its_history_when_that_is_rebuilt(runs: DbtRuns) -> None:
+    """Its time to live is longer than statuses are kept."""
+    runs.land(
+        "deliveries",
+        [
+            delivery("old", -2 * 1440, destination="records"),
+            delivery("young", 0, destination="records"),
+        ],
+    )
+    variables = {"allowed_lateness_ms": 7 * 86_400_000}
+    runs.decide(clock=at(1), variables=variables)
+    keep = {**variables, "keep_statuses_days": 1}
+    runs.run("run-operation", operation="maintain", variables=keep)
+    assert runs.rows("select distinct delivery_id from {schema}.document_status") == [("young",)]
+    before = runs.rows(HISTORY)
+    runs.run("run-operation", operation="rebuild_history")
+    assert runs.rows(HISTORY) == before
 
 
 def test_a_wrong_retention_is_told_in_one_line(told: DbtRuns) -> None:
     told.dbt("run-operation", operation="maintain", variables={"keep_statuses_days": "a week"})
-    assert "variable keep_statuses_days is 'a week': use a number" in "\n".join(told.errors)
+    assert "variable keep_statuses_days is 'a week': use a whole number" in "\n".join(told.errors)
+    for name, value in (("keep_landed_days", 0.5), ("keep_snapshots_hours", None)):
+        told.dbt("run-operation", operation="maintain", variables={name: value})
+        assert f"variable {name} is {value}: use a" in "\n".join(told.errors)
 
 
 def test_a_run_ends_with_upkeep_every_so_often(runs: DbtRuns) -> None:
