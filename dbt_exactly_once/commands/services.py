@@ -75,14 +75,19 @@ def worker(
     from dbt_exactly_once.adapter.engine import SparkEngine
     from dbt_exactly_once.resolvers.hooks import load_hooks
     from dbt_exactly_once.services.executions import Executions
-    from dbt_exactly_once.services.worker import Worker, choose_services, stopped_by_signals
+    from dbt_exactly_once.services.worker import (
+        Worker,
+        choose_services,
+        lists_work,
+        stopped_by_signals,
+    )
 
     sends = broker_of("send-errors-", broker)
     hooks = load_hooks(place.project.folder)
     services = choose_services(hooks, service)
     spark, schema = place.open_lake()
     engine = SparkEngine(spark)
-    if not engine.rows(f"show views in {schema} like 'dispatched_documents'"):
+    if not lists_work(engine, schema):
         raise ExactlyOnceError(
             f"no run has listed yet what is to be done: {schema}.dispatched_documents "
             "is not there, run `dbt build` first"

@@ -54,7 +54,7 @@ class Landed(Protocol):
     """The outcome of a file's rows."""
 
     def lines(self) -> list[str]:
-        """Its line."""
+        """The lines that report it."""
         ...
 
 

@@ -35,6 +35,14 @@ from dbt_exactly_once.landing.values import Fault
 BATCH_CHARACTERS = 8_000_000
 
 
+class UnreadableFileError(ExactlyOnceError):
+    """A file that cannot be landed as it is; its text is one line: what, where, what to do."""
+
+    def __init__(self, path: Path, line: str) -> None:
+        super().__init__(line)
+        self.path = path
+
+
 @dataclass
 class Batch:
     """Some rows of one file. A row is none where its line could not be read as a row."""
@@ -79,7 +87,7 @@ def read_batches(path: Path) -> Iterator[Batch]:
 
 
 def check_readable(file: str | Path, columns: Collection[str]) -> None:
-    """Stop with one line if the file cannot be opened or is not of the format of its name.
+    """Raise UnreadableFileError if the file cannot be opened or its content is not of its name.
 
     columns: those of the table it is meant for.
     """
@@ -88,8 +96,9 @@ def check_readable(file: str | Path, columns: Collection[str]) -> None:
         str(path).encode("utf-8")
     except UnicodeEncodeError:
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")
-        raise ExactlyOnceError(
-            f"{shown}: the name is not UTF-8, nothing was landed: give the file another one"
+        raise UnreadableFileError(
+            path,
+            f"{shown}: the name is not UTF-8, nothing was landed: give the file another one",
         ) from None
     try:
         head = head_of(path)
@@ -98,14 +107,16 @@ def check_readable(file: str | Path, columns: Collection[str]) -> None:
         if read is csv_rows and content is None:
             content = Content(CSV, other_delimiter(head) or ",")
         if content is not None and READERS.get(content.format) is not read:
-            raise ExactlyOnceError(
+            raise UnreadableFileError(
+                path,
                 f"{path} holds {content.format}, not what its name says, nothing was landed: "
-                f"{content.remedy}"
+                f"{content.remedy}",
             )
         if content is not None and content.delimiter != ",":
-            raise ExactlyOnceError(
+            raise UnreadableFileError(
+                path,
                 f"{path} looks like CSV with {json.dumps(content.delimiter)} between its fields, "
-                "nothing was landed: write it with commas"
+                "nothing was landed: write it with commas",
             )
         if read is parquet_rows:
             pq.ParquetFile(path).close()
@@ -113,9 +124,10 @@ def check_readable(file: str | Path, columns: Collection[str]) -> None:
         raise unreadable(path, error) from error
 
 
-def unreadable(path: Path, error: BaseException) -> ExactlyOnceError:
+def unreadable(path: Path, error: BaseException) -> UnreadableFileError:
     why = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
-    return ExactlyOnceError(f"{path} cannot be read, nothing was landed: {why.splitlines()[0]}")
+    line = f"{path} cannot be read, nothing was landed: {why.splitlines()[0]}"
+    return UnreadableFileError(path, line)
 
 
 def _reader(path: Path, content: Content | None = None) -> Callable[[Path], Iterator[Row]]:
@@ -132,7 +144,8 @@ def _reader(path: Path, content: Content | None = None) -> Callable[[Path], Iter
         if content
         else "name it .jsonl, .ndjson, .json or .csv (or these with .gz), or .parquet"
     )
-    raise ExactlyOnceError(f"{path}: the name has no known format, nothing was landed; {remedy}")
+    line = f"{path}: the name has no known format, nothing was landed; {remedy}"
+    raise UnreadableFileError(path, line)
 
 
 READERS: dict[str, Callable[[Path], Iterator[Row]]] = {

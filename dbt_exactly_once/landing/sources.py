@@ -7,8 +7,8 @@ from pathlib import Path
 
 from dbt_exactly_once.errors import ExactlyOnceError
 
-# a file at one moment: its time and its size
-Look = tuple[int, int]
+# a file at one moment: the times of its content and of its name and rights, and its size
+Look = tuple[int, int, int]
 
 
 class Sources:
@@ -51,4 +51,4 @@ def _look_at(path: Path) -> Look | None:
         found = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size

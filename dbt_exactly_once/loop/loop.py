@@ -19,12 +19,10 @@ from dbt_exactly_once.adapter.session import PACKAGE, Project, find_project
 from dbt_exactly_once.adapter.session_engine import OwnSessionEngine
 from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING
 from dbt_exactly_once.adapter.tables import Table
-from dbt_exactly_once.errors import ExactlyOnceError, one_line
-from dbt_exactly_once.landing.files import check_readable
-from dbt_exactly_once.landing.judging import DELIVERIES
+from dbt_exactly_once.errors import one_line
+from dbt_exactly_once.landing.files import UnreadableFileError
 from dbt_exactly_once.landing.land import land
-from dbt_exactly_once.landing.landed_tables import read_landed_tables
-from dbt_exactly_once.landing.sources import Look, Sources
+from dbt_exactly_once.landing.sources import Sources
 from dbt_exactly_once.loop.project_files import Seen, files_of_project
 from dbt_exactly_once.loop.round import Round, pause_after
 from dbt_exactly_once.loop.warm_dbt import SILENT, dbt, parse
@@ -32,7 +30,7 @@ from dbt_exactly_once.resolvers.hooks import load_hooks
 from dbt_exactly_once.run.state import State
 from dbt_exactly_once.services.executions import Executions
 from dbt_exactly_once.services.model_services import model_services
-from dbt_exactly_once.services.worker import Worker, choose_services
+from dbt_exactly_once.services.worker import Worker, choose_services, lists_work
 
 if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest
@@ -165,36 +163,22 @@ class Loop:
     # ---------------------------------------------------------------- land
 
     def _land(self, found: Round) -> None:
-        """Land what is new in the sources, in one landing where that can be."""
+        """Land what is new in the sources, in one landing.
+
+        A file that cannot be read keeps no other from landing, and is left alone until it changes.
+        """
         new = self._sources.new_files()
-        columns = read_landed_tables(self._project.package_folder)[DELIVERIES].types
-        for path, look in [*new.items()]:
+        while new:
             try:
-                check_readable(path, columns)
-            except ExactlyOnceError as error:
-                found.failed.append(f"{error.msg} (left out until it is another)")
-                self._sources.settle(path, look)
-                del new[path]
-        if not new:
-            return
-        try:
-            self._land_files(new, found)
-        except ExactlyOnceError:
-            # one that is broken within keeps no other from landing
+                landing = land(self._spark, self._project, new)
+            except UnreadableFileError as error:
+                found.failed.append(f"{error.msg} (left out until it changes)")
+                self._sources.settle(error.path, new.pop(error.path))
+                continue
+            found.messages.append(str(landing))
             for path, look in new.items():
-                self._land_one(path, look, found)
-
-    def _land_one(self, path: Path, look: Look, found: Round) -> None:
-        try:
-            self._land_files({path: look}, found)
-        except ExactlyOnceError as error:
-            found.failed.append(error.msg)
-
-    def _land_files(self, files: dict[Path, Look], found: Round) -> None:
-        landing = land(self._spark, self._project, files)
-        found.messages.append(str(landing))
-        for path, look in files.items():
-            self._sources.settle(path, look)
+                self._sources.settle(path, look)
+            return
 
     # ---------------------------------------------------------------- decide
 
@@ -209,7 +193,7 @@ class Loop:
         outcome = dbt([*arguments, *SILENT, *self._place], self._manifest)
         found.messages += outcome.messages
         found.failed += outcome.failures
-        if outcome.result.success:
+        if outcome.has_built:
             self._built = self._is_tidy = True
             self._known = landed | self._where([self._tables.tables.record])
         self._tidy_up()
@@ -257,8 +241,9 @@ class Loop:
 
     def _work(self, found: Round) -> None:
         """Call the services of python_udfs for what is to be done, as `worker --once` does."""
-        # without a run there is nothing to be done, and no view to ask
-        if not self._works or not self._built:
+        schema = self._tables.tables.schema
+        # the first build makes the view; a later one that fails leaves it as it was
+        if not self._works or not lists_work(self._engine, schema):
             return
         hooks = load_hooks(self._project.folder)
 
@@ -268,7 +253,7 @@ class Loop:
 
         worker = Worker(
             self._engine,
-            self._tables.tables.schema,
+            schema,
             Executions(self._engine, self._tables.tables.landed["trigger_executions"].relation),
             choose_services(hooks),
             hooks.package.Work,

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from dbt_exactly_once.adapter.session import PROJECT_FILE
+from dbt_exactly_once.adapter.session import PROJECT_FILE, read_yaml
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.resolvers.hooks import PACKAGE as FUNCTIONS
 
 # what dbt takes where dbt_project.yml does not name folders
@@ -20,6 +19,12 @@ FOLDERS = {
     "test-paths": ["tests"],
     "snapshot-paths": ["snapshots"],
     "analysis-paths": ["analyses"],
+    "function-paths": ["functions"],
+}
+# what dbt reads in folders where other files may lie, such as tests of Python
+ENDINGS = {
+    "test-paths": (".sql", ".yml", ".yaml", ".csv"),
+    "function-paths": (".sql", ".yml", ".yaml", ".py"),
 }
 FILES = (PROJECT_FILE, "selectors.yml", "packages.yml", "dependencies.yml")
 
@@ -45,9 +50,9 @@ def _files_of(folder: Path) -> Iterator[Path]:
     yield from (folder / name for name in FILES)
     for key, usual in FOLDERS.items():
         for place in content.get(key) or usual:
-            # tests of dbt are SQL: in the same folder may be those of Python
-            ending = ".sql" if key == "test-paths" else ""
-            yield from (path for path in _files_below(folder / place) if path.name.endswith(ending))
+            endings = ENDINGS.get(key, "")
+            files = _files_below(folder / place)
+            yield from (path for path in files if path.name.endswith(endings))
     yield from _files_below(folder / FUNCTIONS)
     packages = folder / str(content.get("packages-install-path", "dbt_packages"))
     if packages.is_dir():
@@ -59,10 +64,9 @@ def _files_of(folder: Path) -> Iterator[Path]:
 def _content(folder: Path) -> dict[str, Any]:
     """The content of dbt_project.yml; nothing of one that is broken, which dbt reports."""
     try:
-        content = yaml.safe_load((folder / PROJECT_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
+        return read_yaml(folder / PROJECT_FILE)
+    except ExactlyOnceError:
         return {}
-    return content if isinstance(content, dict) else {}
 
 
 def _files_below(top: Path) -> Iterator[Path]:

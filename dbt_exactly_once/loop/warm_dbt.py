@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 # what the macros of this package put before a line for people
 PREFIX = "exactly_once: "
+# and dbt's names of the events of such lines: a service that is a model warns of its failures
+FOR_PEOPLE = ("JinjaLogInfo", "JinjaLogWarning")
 # on the screen; dbt.log has all of it
 SILENT = ("--quiet", "--log-level", "none")
+TESTS = ("test", "unit_test")
 
 
 @dataclass
@@ -32,11 +35,22 @@ class Outcome:
     errors: list[str] = field(default_factory=list)
 
     @property
+    def has_built(self) -> bool:
+        """Whether all models were built, whatever tests behind them have found."""
+        results = getattr(self.result.result, "results", None) or []
+        of_models = [
+            str(item.status)
+            for item in results
+            if getattr(getattr(item, "node", None), "resource_type", None) not in TESTS
+        ]
+        return bool(of_models) and not {"error", "skipped"} & set(of_models)
+
+    @property
     def failures(self) -> list[str]:
         """What has failed, a line each; none where the command has succeeded."""
         if self.result.success:
             return []
-        found = [f"{name}: {_in_a_line(message)}" for name, message in _failed(self.result)]
+        found = [f"{name}: {_in_a_line(message)}" for name, message in failed_nodes(self.result)]
         if self.result.exception:
             found.insert(0, _in_a_line(str(self.result.exception)))
         return found or [_in_a_line(error) for error in self.errors] or ["dbt.log has the cause"]
@@ -50,7 +64,7 @@ def dbt(arguments: Sequence[str], manifest: Manifest | None = None) -> Outcome:
     def hear(event: Any) -> None:
         if event.info.level == "error":
             errors.append(event.info.msg)
-        elif event.info.name == "JinjaLogInfo" and event.info.msg.startswith(PREFIX):
+        elif event.info.name in FOR_PEOPLE and event.info.msg.startswith(PREFIX):
             messages.append(event.info.msg.removeprefix(PREFIX))
 
     if manifest is not None:
@@ -81,13 +95,7 @@ def forget_compiled(manifest: Manifest) -> None:
             node.compiled, node.extra_ctes_injected, node.extra_ctes = False, False, []
 
 
-def failures(result: dbtRunnerResult) -> list[str]:
-    """The messages of what failed in a dbt command."""
-    found = [str(result.exception)] if result.exception else []
-    return found + [f"{name}: {message}" for name, message in _failed(result)]
-
-
-def _failed(result: dbtRunnerResult) -> list[tuple[str, str]]:
+def failed_nodes(result: dbtRunnerResult) -> list[tuple[str, str]]:
     """The nodes that have failed, with their messages."""
     return [
         # an operation's result has no node

@@ -43,6 +43,8 @@ WORK = (
 )
 # attempts to write down what has ended, once no other service is at work
 REPORTS = 6
+# of what a service returns instead of running
+UNRUN = (inspect.isawaitable, inspect.isgenerator, inspect.isasyncgen)
 # what could not be written is tried again after a second, then after ever longer, up to these
 LONGEST_PAUSE = 30.0
 
@@ -86,8 +88,9 @@ class Worker:
 
     def stop(self) -> None:
         """Take no more work and return once the calls at work have ended."""
-        self._stopping = True
-        self._ended.put(None)
+        if not self._stopping:
+            self._stopping = True
+            self._ended.put(None)
 
     def run(self, once: bool = False, tries_again: bool = True) -> None:
         """Work until stopped; with `once`, until nothing is left to do or to try again.
@@ -162,7 +165,7 @@ class Worker:
     def _call(self, call: Call) -> None:
         try:
             answer = self._services[call.work.service](call.work)
-            if inspect.isawaitable(answer) or inspect.isgenerator(answer):
+            if any(is_unrun(answer) for is_unrun in UNRUN):
                 raise TypeError(f"it returned a {type(answer).__name__}: nothing has run")
             call.event, call.message = SUCCESS, answer if isinstance(answer, str) else None
             call.result, lost = as_json(answer)
@@ -252,10 +255,8 @@ def stopped_by_signals(worker: Worker, echo: Callable[[str], None]) -> Iterator[
     def stop(number: int, _: Any) -> None:
         seen.append(number)
         if len(seen) > 1:
-            raise ExactlyOnceError(
-                "exactly_once: stopped at once; these services were at work and their documents "
-                f"come back in doubt: {', '.join(worker.left) or 'none'}"
-            )
+            # no `except Exception` on its way takes it for a failure of what was under way
+            raise KeyboardInterrupt
         if worker.left:
             echo(f"stopping: waits for {', '.join(worker.left)}; a second signal leaves them")
         worker.stop()
@@ -263,9 +264,19 @@ def stopped_by_signals(worker: Worker, echo: Callable[[str], None]) -> Iterator[
     before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
+    except KeyboardInterrupt:
+        raise ExactlyOnceError(
+            "exactly_once: stopped at once; these services were at work and their documents "
+            f"come back in doubt: {', '.join(worker.left) or 'none'}"
+        ) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def lists_work(engine: Engine, schema: str) -> bool:
+    """Whether a build has made the view of what is to be done."""
+    return bool(engine.rows(f"show views in {schema} like 'dispatched_documents'"))
 
 
 def choose_services(hooks: Hooks, wanted: Iterable[str] = ()) -> dict[str, Callable[[Any], Any]]:

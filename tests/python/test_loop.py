@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from dbt_runs import PROJECT_FOLDER, TARGET, DbtRuns
@@ -158,10 +160,14 @@ def delivery_row(name: str, document_type: str = "order") -> dict[str, Any]:
 def test_a_file_that_cannot_be_read_keeps_no_other_from_landing(warm: Warm) -> None:
     (warm.folder / "list.txt").write_text("orders")
     (warm.folder / "broken.jsonl.gz").write_bytes(b"\x1f\x8b\x08\x00" + bytes(20))
+    # its first bytes are right
+    ids = "".join(f'{{"delivery_id": "{uuid4()}"}}\n' for _ in range(20_000))
+    (warm.folder / "cut.jsonl.gz").write_bytes(gzip.compress(ids.encode())[:-100])
     put(warm.folder, "whole", "w")
     said = warm.round(status=1)
     assert "list.txt: the name has no known format" in said
     assert "broken.jsonl.gz cannot be read" in said
+    assert "cut.jsonl.gz cannot be read" in said
     assert "landed 1" in said
     assert statuses(warm.runs)["w"] == "NEW"
     # told once
@@ -171,7 +177,7 @@ def test_a_file_that_cannot_be_read_keeps_no_other_from_landing(warm: Warm) -> N
     said = warm.round()
     assert "landed 0, rejected 0, repeated 1" in said
     assert " 0 taken, 0 decided" in said
-    for name in ("list.txt", "broken.jsonl.gz"):
+    for name in ("list.txt", "broken.jsonl.gz", "cut.jsonl.gz"):
         (warm.folder / name).unlink()
 
 
@@ -238,6 +244,29 @@ def test_a_changed_seed_is_taken_up_and_services_are_called(warm: Warm) -> None:
     time.sleep(max(0, 21 - (datetime.now(timezone.utc) - started).total_seconds()))
     assert "IN_DOUBT" in warm.round()
     assert statuses(warm.runs)["q/recovery-1"] == "IN_DOUBT"
+
+
+def test_services_are_called_where_a_model_beside_fails(warm: Warm) -> None:
+    model = warm.runs.own("models") / "of_mine.sql"
+    model.write_text("select * from nowhere")
+    put(warm.folder, "more", "s", document_type="parcel")
+    said = warm.round(status=1)
+    assert "parcels: 1 NEW" in said
+    assert "services: 1 SUCCESS; failed: of_mine: " in said
+    model.unlink()
+    assert "published run" in warm.round()
+
+
+def test_a_test_that_fails_behind_publication_is_no_reason_to_build_all_again(warm: Warm) -> None:
+    (warm.runs.own("tests") / "of_mine.sql").write_text("select 1 as found")
+    put(warm.folder, "before", "t")
+    said = warm.round(status=1)
+    assert "orders: 1 NEW" in said
+    assert "failed: of_mine: " in said
+    put(warm.folder, "after", "u")
+    assert "failed" not in warm.round()
+    assert statuses(warm.runs)["u"] == "NEW"
+    warm.runs.give_back("tests")
 
 
 def test_a_signal_ends_the_round_behind_the_present_step(warm: Warm) -> None:
@@ -419,4 +448,18 @@ def test_a_project_is_another_when_one_of_its_files_is(tmp_path: Path) -> None:
     for place in ("target/manifest.json", "logs/dbt.log", "python_udfs/__pycache__/a.pyc"):
         (tmp_path / place).parent.mkdir(exist_ok=True)
         (tmp_path / place).write_text("{}")
+    assert files_of_project(tmp_path, tmp_path) == before
+
+
+def test_yaml_and_functions_are_files_of_a_project(tmp_path: Path) -> None:
+    (tmp_path / "dbt_project.yml").write_text("name: a")
+    before = files_of_project(tmp_path, tmp_path)
+    for place in ("tests/a.yml", "tests/a.yaml", "functions/a.sql", "functions/a.py"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).write_text("text")
+        after = files_of_project(tmp_path, tmp_path)
+        assert after != before, place
+        before = after
+    # tests of Python, in the same folder
+    (tmp_path / "tests" / "test_a.py").write_text("text")
     assert files_of_project(tmp_path, tmp_path) == before

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,9 +20,10 @@ from pyspark.sql import SparkSession
 
 from dbt_exactly_once.adapter.engine import SparkEngine
 from dbt_exactly_once.cli import main
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.services.calls import safe_echo
 from dbt_exactly_once.services.executions import Executions
-from dbt_exactly_once.services.worker import Worker
+from dbt_exactly_once.services.worker import Worker, stopped_by_signals
 from python_udfs import TransientError, Work
 
 NOW = datetime.now(timezone.utc)
@@ -311,6 +313,62 @@ def test_a_write_that_fails_does_not_end_a_worker_whose_services_are_at_work(
     assert sorted(told for told in lake.told if told[0] == "SUCCESS") == [
         ("SUCCESS", "d0"),
         ("SUCCESS", "d1"),
+    ]
+
+
+def test_a_worker_that_is_stopped_again_and_again_waits_for_its_calls() -> None:
+    """As the loop does at each turn: between two turns it waits, and does not look at once."""
+    turns = 0
+
+    def between() -> None:
+        nonlocal turns
+        turns += 1
+        worker.stop()
+        if turns == 5:
+            worker._at_work.clear()
+
+    worker = Worker(
+        SimpleNamespace(),  # type: ignore[arg-type]
+        "none",
+        SimpleNamespace(),  # type: ignore[arg-type]
+        {},
+        Work,
+        TransientError,
+        poll_seconds=0.1,
+        between=between,
+    )
+    worker._at_work.append(SimpleNamespace(beat_at=float("inf")))  # type: ignore[arg-type]
+    began = time.monotonic()
+    worker.run()
+    assert time.monotonic() - began > 0.25
+
+
+def test_a_second_signal_ends_a_worker_in_the_middle_of_a_write() -> None:
+    go = threading.Event()
+
+    class Signalled(ALake):
+        def append(self, rows: str) -> None:
+            """The heartbeat of d0."""
+            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
+
+    lake, said = Signalled(1, []), []
+    worker = Worker(
+        lake,  # type: ignore[arg-type]
+        "schema",
+        lake,  # type: ignore[arg-type]
+        {"ship": lambda _: go.wait(30)},
+        Work,
+        TransientError,
+        poll_seconds=0.05,
+        echo=said.append,
+    )
+    match = "stopped at once; .* come back in doubt: d0 of letters"
+    with pytest.raises(ExactlyOnceError, match=match), stopped_by_signals(worker, said.append):
+        worker.run(once=True)
+    go.set()
+    assert [line for line in said if "d0" in line] == [
+        "stopping: waits for d0 of letters; a second signal leaves them"
     ]
 
 
