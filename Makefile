@@ -5,7 +5,7 @@
 # make docs   rewrites the pages that are made from seeds
 # make site   builds the pages of docs/ as a site, into site/
 # make bench  measures it against what people write instead
-# make clean  takes everything away again that make has made here
+# make clean  takes away what make has made here, but neither profiles.yml nor your lake
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long test-all torture bench lint lint-python lint-sql docs site clean java
@@ -101,6 +101,6 @@ bench: setup
 	@$(BIN)/python benchmarks/bench.py $(BENCH)
 
 clean:
-	rm -rf $(VENV) .lake profiles.yml target logs dbt_packages spark-warehouse metastore_db \
+	rm -rf $(VENV) .lake/demo .lake/lint target logs dbt_packages spark-warehouse metastore_db \
 	    derby.log .user.yml build site *.egg-info .hypothesis .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

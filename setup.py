@@ -24,9 +24,12 @@ class BuildWithProject(build_py):
         # an editable install has the project where it is
         if self.editable_mode:
             return
+        place = Path(self.build_lib) / PLACE
+        # an earlier build may have left files there that the project has no more
+        shutil.rmtree(place, ignore_errors=True)
         for line in (SOURCE / "MANIFEST.in").read_text(encoding="utf-8").splitlines():
             if line and not line.startswith("#"):
-                _follow(*line.split(), Path(self.build_lib) / PLACE)
+                _follow(*line.split(), place)
 
 
 def _follow(command: str, part: str, place: Path) -> None:

@@ -25,6 +25,7 @@ from dbt_exactly_once.adapter.session import (
     open_session,
     quiet_start,
     read_credentials,
+    read_yaml,
 )
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.land import land
@@ -69,6 +70,11 @@ def run_demo(project: Project, verbose: bool = False) -> int:
 
     verbose: show dbt's own lines; else they are in a file only.
     """
+    if not (project.folder / FEED).is_file():
+        raise ExactlyOnceError(
+            f"{project.folder} has no {FEED}: the demo needs a clone of the repository "
+            "https://github.com/exactly-once/dbt-exactly-once"
+        )
     lake = project.folder / LAKE
     # the demo empties its lake first, so that it can be repeated
     shutil.rmtree(lake, ignore_errors=True)
@@ -76,6 +82,8 @@ def run_demo(project: Project, verbose: bool = False) -> int:
     # the example profile and not the user's: that may lead to a lake that is in use
     shutil.copy(project.folder / "profiles.example.yml", lake / "profiles.yml")
     os.environ["EXACTLY_ONCE_LAKE"] = str(lake)
+    # dbt reads these, which may name what the example profile does not have
+    os.environ |= {"DBT_PROFILE": "exactly_once", "DBT_TARGET": "local"}
 
     desk = _demo_project(project, lake)
     dbt = partial(_dbt, desk, lake, verbose)
@@ -119,7 +127,7 @@ def _demo_project(project: Project, lake: Path) -> Project:
         (folder / name).symlink_to(project.folder / name)
     (folder / "services").symlink_to(project.folder / SERVICES / "models")
     (folder / "python_udfs").symlink_to(project.folder / SERVICES / "python_udfs")
-    content = yaml.safe_load((project.folder / PROJECT_FILE).read_text(encoding="utf-8"))
+    content = read_yaml(project.folder / PROJECT_FILE)
     content["model-paths"] = [*content["model-paths"], "services"]
     (folder / PROJECT_FILE).write_text(yaml.safe_dump(content), encoding="utf-8")
     for seed in (project.folder / "seeds").iterdir():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -15,7 +15,7 @@ class ExactlyOnceError(DbtRuntimeError):
 
 def one_line(error: BaseException) -> str:
     """The telling line of an error; those of the JVM come as pages, with the cause at their end."""
-    text = _text_of(error)
+    text = text_of(error)
     match = re.search(r"\[[A-Z][A-Z_0-9]+(?:\.[A-Z_0-9]+)*\][^\n]*", text)
     causes = re.findall(r"^\s*Caused by: ([^\n]*)", text, re.MULTILINE)
     telling = (
@@ -52,7 +52,7 @@ def errors_in_one_line() -> Iterator[None]:
     except ExactlyOnceError:
         raise
     except Exception as error:
-        text = _text_of(error)
+        text = text_of(error)
         line = one_line(error)
         # with a stack of the JVM, which may be about another server that is gone
         is_javas = "\tat " in text
@@ -71,9 +71,11 @@ def errors_in_one_line() -> Iterator[None]:
         raise ExactlyOnceError(line) from error
 
 
-def _text_of(error: BaseException) -> str:
-    """The text of an error; Py4J asks Java for it, which may have ended."""
+def text_of(error: BaseException) -> str:
+    """The text of an error; Py4J asks Java for it, which may have ended. It raises nothing."""
     try:
         return str(error)
     except Exception as lost:
-        return str(lost)
+        with suppress(Exception):
+            return str(lost)
+        return ""

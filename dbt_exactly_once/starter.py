@@ -14,10 +14,16 @@ from typing import Any
 
 import yaml
 
-from dbt_exactly_once.adapter.session import PACKAGE, PROJECT_FILE
+from dbt_exactly_once.adapter.session import PACKAGE, PROJECT_FILE, read_yaml
 from dbt_exactly_once.errors import ExactlyOnceError
 
 PACKAGES_FILE = "packages.yml"
+# where packages may stand instead; dbt refuses a project that has them in both
+DEPENDENCIES_FILE = "dependencies.yml"
+SELECTORS_FILE = "selectors.yml"
+SELECTOR = "hot_path"
+# packages that each project has, and dbt wants each name once
+TAKEN = (PACKAGE, "dbt", "dbt_spark")
 # the example, its name there, and its line of the place of the package
 EXAMPLE = "examples/shop"
 EXAMPLE_NAME = "shop"
@@ -29,7 +35,7 @@ NEEDED = (
     "seeds/README.md",
     "seeds/trigger_conditions.csv",
     "seeds/triggers.csv",
-    "selectors.yml",
+    SELECTORS_FILE,
 )
 
 Echo = Callable[[str], None]
@@ -43,12 +49,12 @@ def package_folder() -> Path:
 
 def initialise(folder: Path, echo: Echo) -> list[str]:
     """Make a project in a folder, or add the package to one; returns what is left to do."""
-    folder = folder.absolute()
+    folder = folder.resolve()
     if (folder / PROJECT_FILE).is_file():
         return _join(folder, echo)
     name = _name_for(folder)
     _write(folder, _example(name, folder), echo)
-    return []
+    return _missing_selector(folder)
 
 
 def install_packages(folder: Path) -> None:
@@ -64,7 +70,11 @@ def install_packages(folder: Path) -> None:
 
 def _name_for(folder: Path) -> str:
     name = re.sub(r"\W+", "_", folder.name, flags=re.ASCII).strip("_").lower()
-    if not name or name[0].isdigit() or name == PACKAGE:
+    if name in TAKEN:
+        raise ExactlyOnceError(
+            f"{name} is no name for a dbt project, one of its packages has it: name another folder"
+        )
+    if not name or name[0].isdigit():
         raise ExactlyOnceError(
             f"{folder.name} is no name for a dbt project: name a folder with letters, digits and "
             "underscores, beginning with a letter"
@@ -87,7 +97,7 @@ def _example(name: str, folder: Path) -> dict[str, str]:
     # its first lines are about this repository
     files["profiles.yml"] = profile.partition("#\n")[2]
     # dbt does not take over the selectors of a package
-    files["selectors.yml"] = (package_folder() / "selectors.yml").read_text(encoding="utf-8")
+    files[SELECTORS_FILE] = (package_folder() / SELECTORS_FILE).read_text(encoding="utf-8")
     return files
 
 
@@ -98,7 +108,7 @@ def _is_made_by_tools(place: str) -> bool:
 
 def _place_of_package(folder: Path) -> str:
     """The package as packages.yml names it: from the project's folder, where it lies within."""
-    package = package_folder()
+    package = package_folder().resolve()
     inside = package.is_relative_to(folder)
     return Path(os.path.relpath(package, folder)).as_posix() if inside else package.as_posix()
 
@@ -118,7 +128,7 @@ def _write(folder: Path, files: dict[str, str], echo: Echo) -> None:
 
 
 def _join(folder: Path, echo: Echo) -> list[str]:
-    project = _read(folder / PROJECT_FILE)
+    project = read_yaml(folder / PROJECT_FILE)
     name = str(project.get("name"))
     if name == PACKAGE:
         raise ExactlyOnceError(f"{folder} is the package itself: name the folder of a project")
@@ -132,7 +142,8 @@ def _join(folder: Path, echo: Echo) -> list[str]:
     }
     _write(folder, needed, echo)
     left = _add_settings(folder, project, yaml.safe_load(example[PROJECT_FILE]), echo)
-    left += _add_package(folder, example[PACKAGES_FILE], echo)
+    left += _add_package(folder, project, example[PACKAGES_FILE], echo)
+    left += _missing_selector(folder)
     example_profile = package_folder() / "profiles.example.yml"
     left.append(
         f"profile {project.get('profile')}: its target starts Spark with an Iceberg catalog, as "
@@ -141,8 +152,12 @@ def _join(folder: Path, echo: Echo) -> list[str]:
     return left
 
 
-def _read(file: Path) -> dict[str, Any]:
-    return yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+def _missing_selector(folder: Path) -> list[str]:
+    """What is left to do where a selectors.yml was there before."""
+    selectors = read_yaml(folder / SELECTORS_FILE).get("selectors") or []
+    if any(isinstance(entry, dict) and entry.get("name") == SELECTOR for entry in selectors):
+        return []
+    return [f"{SELECTORS_FILE}: the selector {SELECTOR} of {package_folder() / SELECTORS_FILE}"]
 
 
 def _add_settings(
@@ -176,15 +191,21 @@ def _is_in(wanted: Any, found: Any) -> bool:
     return any(PACKAGE in (item.get("search_order") or []) for item in found or [])
 
 
-def _add_package(folder: Path, text: str, echo: Echo) -> list[str]:
+def _add_package(folder: Path, project: dict[str, Any], text: str, echo: Echo) -> list[str]:
     file = folder / PACKAGES_FILE
+    content, others = (
+        read_yaml(folder / name) if (folder / name).is_file() else {}
+        for name in (PACKAGES_FILE, DEPENDENCIES_FILE)
+    )
+    if _has_package(folder, project, [content.get("packages"), others.get("packages")]):
+        return []
+    if "packages" in others:
+        # dbt renders no Jinja there
+        return [f"{DEPENDENCIES_FILE}, under packages: - local: {_place_of_package(folder)}"]
     if not file.is_file():
         _write(folder, {PACKAGES_FILE: text}, echo)
         return []
     entry = text.partition("\n")[2]
-    if "EXACTLY_ONCE_PROJECT" in file.read_text(encoding="utf-8"):
-        return []
-    content = _read(file)
     if list(content) == ["packages"] and isinstance(content["packages"], list):
         # a list in brackets, or one that is indented in another way, is left alone
         before = file.read_text(encoding="utf-8")
@@ -194,6 +215,21 @@ def _add_package(folder: Path, text: str, echo: Echo) -> list[str]:
             echo(f"{PACKAGES_FILE} has exactly_once at its end")
             return []
     return [f"{PACKAGES_FILE}, under packages: {entry.strip().splitlines()[-1].strip()}"]
+
+
+def _has_package(folder: Path, project: dict[str, Any], lists: list[Any]) -> bool:
+    """Whether this package is installed, or stands in a list of packages."""
+    installed = folder / project.get("packages-install-path", "dbt_packages") / PACKAGE
+    if installed.is_dir():
+        return True
+    entries = [entry for listed in lists for entry in listed or []]
+    places = [str(entry.get("local", "")) for entry in entries if isinstance(entry, dict)]
+    return any("EXACTLY_ONCE_PROJECT" in place or _is_package(folder, place) for place in places)
+
+
+def _is_package(folder: Path, place: str) -> bool:
+    file = folder / Path(place).expanduser() / PROJECT_FILE
+    return bool(place) and file.is_file() and read_yaml(file).get("name") == PACKAGE
 
 
 def _packages_in(text: str) -> int:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import subprocess
+import threading
 from typing import TYPE_CHECKING
 
 from dbt_exactly_once.adapter.lake_version import check_lake
 from dbt_exactly_once.adapter.session import Project, open_session, quiet_start
 from dbt_exactly_once.adapter.shared_session import HOOKS_SETTING, SHARING_SETTING
 from dbt_exactly_once.adapter.startup import CLASS_PATH, PACKAGES
-from dbt_exactly_once.errors import ExactlyOnceError
+from dbt_exactly_once.errors import MORE_MEMORY, ExactlyOnceError
 from dbt_exactly_once.process import stopped_by_signals
 from dbt_exactly_once.resolvers.hooks import load_hooks, register_hooks
 
@@ -23,20 +25,21 @@ if TYPE_CHECKING:
     from dbt.adapters.spark.connections import SparkCredentials
     from pyspark.sql import SparkSession
 
+# how often it looks whether Spark is still there
+LOOK_SECONDS = 5.0
 AUTHENTICATION = "spark.hadoop.hive.server2.authentication"
 
 
 def serve(
     project: Project,
     credentials: SparkCredentials,
+    schema: str,
     host: str,
     port: int,
     readers: bool = False,
-    open_to_all: bool = False,
 ) -> None:
-    """Serve until the process is asked to stop."""
+    """Serve until the process is asked to stop; schema: where the ledgers are."""
     parameters = credentials.server_side_parameters
-    _check_address(host, port, parameters.get(AUTHENTICATION, "NONE"), open_to_all)
     hooks = None if readers else load_hooks(project.folder)
     parameters |= {
         "spark.app.name": f"exactly-once thrift-server{' --readers' if readers else ''}",
@@ -45,35 +48,54 @@ def serve(
         "spark.hadoop.hive.server2.thrift.bind.host": host,
         "spark.hadoop.hive.server2.thrift.port": str(port),
     }
-    with stopped_by_signals() as told_to_stop:
-        with quiet_start(project):
-            spark = _with_jars_on_class_path(credentials)
-            check_lake(spark, credentials.schema)
-            if hooks is not None:
-                register_hooks(hooks, spark)
-                spark.conf.set(HOOKS_SETTING, hooks.content)
-            # clients begin with `use default`
-            spark.sql("create namespace if not exists default")
-            server = spark._jvm.org.apache.spark.sql.hive.thriftserver.HiveThriftServer2
-            started = server.startWithContext(spark._jsparkSession.sqlContext())
+    with quiet_start(project):
+        spark = _with_jars_on_class_path(credentials)
+        check_lake(spark, schema)
+        if hooks is not None:
+            register_hooks(hooks, spark)
+            spark.conf.set(HOOKS_SETTING, hooks.content)
+        # clients begin with `use default`
+        spark.sql("create namespace if not exists default")
+        server = spark._jvm.org.apache.spark.sql.hive.thriftserver.HiveThriftServer2
+        started = server.startWithContext(spark._jsparkSession.sqlContext())
+    # Spark has set a handler of its own
+    with stopped_by_signals() as stop:
         whom = "readers, a session each" if readers else "dbt, one session for all"
         print(f"listening on {host}:{port} for {whom}; Ctrl-C ends it", flush=True)
-        told_to_stop.wait()
+        _wait_for_end(stop, spark.sparkContext._gateway.proc)
         started.stop()
         spark.stop()
 
 
-def _check_address(host: str, port: int, authentication: str, open_to_all: bool) -> None:
+def _wait_for_end(stop: threading.Event, java: subprocess.Popen[bytes]) -> None:
+    """Wait until the process is asked to stop; raises where the Java under Spark has ended."""
+    while not stop.wait(LOOK_SECONDS):
+        if java.poll() is not None:
+            raise ExactlyOnceError(
+                "Spark is gone: its process was killed or had no memory left; start the server "
+                f"again (out of memory: {MORE_MEMORY})"
+            )
+
+
+def check_address(
+    credentials: SparkCredentials, host: str, port: int, open_to_all: bool = False
+) -> None:
     """Refuse, before Spark starts, an address that is taken or that lets everybody in."""
+    authentication = credentials.server_side_parameters.get(AUTHENTICATION, "NONE")
     try:
         address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         is_loopback = ipaddress.ip_address(address[4][0]).is_loopback
         with socket.socket(address[0], socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address[4])
+    except (socket.gaierror, UnicodeError) as error:
+        raise ExactlyOnceError(
+            f"no machine is known as {host}: name an address of this one with --host"
+        ) from error
     except OSError as error:
         raise ExactlyOnceError(
-            f"{host}:{port} cannot be listened on ({error.strerror}): name a free port with --port"
+            f"{host}:{port} cannot be listened on ({error.strerror}): name a free port with "
+            "--port, or an address of this machine with --host"
         ) from error
     if not (is_loopback or open_to_all) and authentication.upper() in ("NONE", "NOSASL"):
         raise ExactlyOnceError(

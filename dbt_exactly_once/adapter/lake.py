@@ -19,7 +19,7 @@ CATALOG_SETTING = re.compile(r"(spark\.sql\.catalog\.\w+)\.(uri|warehouse)")
 
 
 def local_places(settings: Mapping[str, Any]) -> dict[str, Path]:
-    """By setting what of a lake is on the local disk: the file of its catalog, the folder of files.
+    """By setting what of a lake is on the local disk: the file of a catalog, the folder of files.
 
     Raises ExactlyOnceError where a catalog is of no type that Iceberg knows, or its file is lost.
     """
@@ -39,10 +39,26 @@ def local_places(settings: Mapping[str, Any]) -> dict[str, Path]:
         is_name = str(settings.get(f"{catalog}.type")).lower() == NAMES_WAREHOUSES
         if kind == "warehouse" and (is_name or re.match(r"[a-z0-9]+:", value)):
             continue
-        places[name] = Path(value.removeprefix(SQLITE)).expanduser().absolute()
-    by_kind = {name.rpartition(".")[2]: place for name, place in places.items()}
-    _refuse_lost_catalog(by_kind.get("uri"), by_kind.get("warehouse"))
+        # behind the file of a catalog options of SQLite's may stand
+        file = value.removeprefix(SQLITE).partition("?")[0] if kind == "uri" else value
+        places[name] = Path(file).expanduser().absolute()
+    for name, place in places.items():
+        warehouse = places.get(f"{name.removesuffix('.uri')}.warehouse")
+        if name.endswith(".uri") and warehouse is not None:
+            _refuse_lost_catalog(place, warehouse)
     return places
+
+
+def catalog_settings(parameters: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Name and settings of the catalog that a target's tables are in."""
+    name = parameters.get("spark.sql.defaultCatalog", "spark_catalog")
+    prefix = f"spark.sql.catalog.{name}."
+    found = {
+        key.removeprefix(prefix): value
+        for key, value in parameters.items()
+        if key.startswith(prefix)
+    }
+    return name, found
 
 
 def ensure_place(server_side_parameters: dict[str, str]) -> None:
@@ -52,16 +68,26 @@ def ensure_place(server_side_parameters: dict[str, str]) -> None:
     made absolute in the parameters, since Iceberg writes down where its files are.
     """
     for name, place in local_places(server_side_parameters).items():
-        is_catalog_file = name.endswith(".uri")
-        server_side_parameters[name] = f"{SQLITE if is_catalog_file else ''}{place}"
-        (place.parent if is_catalog_file else place).mkdir(parents=True, exist_ok=True)
+        if name.endswith(".uri"):
+            _, mark, options = server_side_parameters[name].partition("?")
+            server_side_parameters[name] = f"{SQLITE}{place}{mark}{options}"
+            place.parent.mkdir(parents=True, exist_ok=True)
+        else:
+            server_side_parameters[name] = str(place)
+            place.mkdir(parents=True, exist_ok=True)
 
 
-def _refuse_lost_catalog(catalog: Path | None, warehouse: Path | None) -> None:
+def _refuse_lost_catalog(catalog: Path, warehouse: Path) -> None:
     """A lake whose catalog is gone looks like an empty one, and all would be decided again."""
-    if catalog is None or warehouse is None or catalog.exists():
-        return
-    kept = next(warehouse.glob("*/*/metadata/*.metadata.json"), None)
+    try:
+        if catalog.exists():
+            return
+        kept = next(warehouse.glob("*/*/metadata/*.metadata.json"), None)
+    except OSError as error:
+        raise ExactlyOnceError(
+            f"exactly_once: nobody can tell whether the catalog {catalog} is there "
+            f"({error.strerror}): correct its path, or let this user read its folder"
+        ) from error
     if kept is not None:
         raise ExactlyOnceError(
             f"exactly_once: the catalog {catalog} is missing while {warehouse} has tables: restore "

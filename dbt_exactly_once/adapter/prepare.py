@@ -11,10 +11,20 @@ from typing import Any
 
 import yaml
 
-from dbt_exactly_once.adapter.lake import CATALOG_SETTING, SQLITE
+from dbt_exactly_once.adapter.lake import CATALOG_SETTING, SQLITE, catalog_settings
 from dbt_exactly_once.adapter.session import Project, read_credentials
-from dbt_exactly_once.adapter.startup import PACKAGES, WRITE_ARCHIVE, archive_of, quickened
+from dbt_exactly_once.adapter.startup import (
+    FOLDER,
+    PACKAGES,
+    WRITE_ARCHIVE,
+    archive_of,
+    quickened,
+)
 from dbt_exactly_once.errors import ExactlyOnceError
+
+# of the profile that is written for it
+PROFILE = "exactly_once"
+TARGET = "local"
 
 
 def prepare(project: Project, profiles_dir: str | None, target: str | None) -> str:
@@ -28,11 +38,14 @@ def prepare(project: Project, profiles_dir: str | None, target: str | None) -> s
         "local"
     ):
         return "nothing to prepare: this target does not run Spark on this machine"
-    if not any(str(value).startswith(SQLITE) for value in parameters.values()):
+    # dbt seed and dbt build run below: never in a lake that is in use
+    if not str(catalog_settings(parameters)[1].get("uri")).startswith(SQLITE):
         return "nothing to prepare: this target's catalog is not a file on this machine"
     archive = archive_of(quickened(parameters))
     if archive is not None and archive.exists():
         return f"{archive} is there"
+    if not _can_keep_files():
+        return f"no archive was made: {FOLDER} cannot be written by this user"
 
     with tempfile.TemporaryDirectory(prefix="exactly_once_") as folder:
         place = Path(folder)
@@ -57,10 +70,19 @@ def prepare(project: Project, profiles_dir: str | None, target: str | None) -> s
     return f"{archive} made, {archive.stat().st_size >> 20} MB"
 
 
+def _can_keep_files() -> bool:
+    try:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=FOLDER):
+            return True
+    except OSError:
+        return False
+
+
 def write_profile(place: Path, parameters: dict[str, Any]) -> None:
     """Write a profiles.yml for the target with its lake in another place.
 
-    A catalog on a server stays what it is.
+    Another catalog on a server stays what it is.
     """
     moved = dict(parameters)
     for name, value in parameters.items():
@@ -76,7 +98,7 @@ def write_profile(place: Path, parameters: dict[str, Any]) -> None:
         "threads": 2,
         "server_side_parameters": moved,
     }
-    profile = {"exactly_once": {"target": "local", "outputs": {"local": output}}}
+    profile = {PROFILE: {"target": TARGET, "outputs": {TARGET: output}}}
     (place / "profiles.yml").write_text(yaml.safe_dump(profile), encoding="utf-8")
 
 
@@ -93,6 +115,9 @@ def _dbt(project: Project, place: Path, command: list[str], settings: dict[str, 
             *command,
             f"--project-dir={project.folder}",
             f"--profiles-dir={place}",
+            # whatever the project and DBT_PROFILE and DBT_TARGET name
+            f"--profile={PROFILE}",
+            f"--target={TARGET}",
             f"--target-path={place / 'target'}",
             f"--log-path={place / 'logs'}",
         ],

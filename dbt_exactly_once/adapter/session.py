@@ -23,7 +23,7 @@ from dbt_exactly_once.adapter.startup import (
     quickened,
     remember_jars,
 )
-from dbt_exactly_once.errors import ExactlyOnceError
+from dbt_exactly_once.errors import ExactlyOnceError, one_line
 
 if TYPE_CHECKING:
     from dbt.adapters.spark.connections import SparkCredentials
@@ -71,7 +71,7 @@ def find_project(project_dir: str | Path | None = None) -> Project:
             "go to the project's folder or name it with --project-dir"
         )
     content = read_yaml(folder / PROJECT_FILE)
-    if content["name"] == PACKAGE:
+    if content.get("name") == PACKAGE:
         return Project(folder, _variables(content), folder)
     package = folder / content.get("packages-install-path", "dbt_packages") / PACKAGE
     if not (package / PROJECT_FILE).is_file():
@@ -90,7 +90,8 @@ def has_package(project_dir: str | Path) -> bool:
     packages = str(content.get("packages-install-path", "dbt_packages"))
     # only dbt knows what Jinja stands for
     is_unknown = "{{" in packages
-    return content["name"] == PACKAGE or is_unknown or (folder / packages / PACKAGE).is_dir()
+    has_files = (folder / packages / PACKAGE).is_dir()
+    return content.get("name") == PACKAGE or is_unknown or has_files
 
 
 def _variables(content: dict[str, Any]) -> dict[str, Any]:
@@ -106,8 +107,16 @@ def folders_of(project_folder: Path, kind: str) -> list[Path]:
 
 
 def read_yaml(file: Path) -> dict[str, Any]:
-    """The content of a YAML file."""
-    return yaml.safe_load(file.read_text(encoding="utf-8"))
+    """The content of a YAML file, which is a mapping; nothing of one that is empty."""
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        # where in the file it is stands on lines of its own
+        cause = " ".join(str(error).split())
+        raise ExactlyOnceError(f"{file} cannot be read, correct it: {cause}") from error
+    if not isinstance(content, dict):
+        raise ExactlyOnceError(f"{file} is no mapping, as lines like `name: shop` are: correct it")
+    return content
 
 
 def profiles_folder(project: Project, profiles_dir: str | Path | None = None) -> Path:
@@ -134,7 +143,9 @@ def read_credentials(
         # env_var in profiles.yml reads it
         set_invocation_context(os.environ)
         set_from_args(args, None)
-        credentials = load_profile(str(project.folder), {}, target_override=target).credentials
+        # an empty variable is none, as dbt reads it
+        named = os.environ.get("DBT_PROFILE") or None
+        credentials = load_profile(str(project.folder), {}, named, target).credentials
     except DbtBaseException as error:
         raise ExactlyOnceError(_profile_problem(folder / "profiles.yml", error)) from error
     if credentials.type != "spark":
@@ -153,8 +164,9 @@ def _profile_problem(file: Path, error: BaseException) -> str:
         )
     line = " ".join(str(error).split()).removeprefix("Runtime Error ")
     if line.startswith("Could not find profile named"):
-        named = ", ".join(name for name in read_yaml(file) or {} if name != "config")
-        line += f", which {PROJECT_FILE} asks for; it has {named or 'none'}"
+        named = ", ".join(name for name in read_yaml(file) if name != "config")
+        asks = "DBT_PROFILE" if os.environ.get("DBT_PROFILE") else PROJECT_FILE
+        line += f", which {asks} asks for; it has {named or 'none'}"
     return f"{file}: {line}"
 
 
@@ -164,9 +176,11 @@ def parse_graph(
     """The project as dbt has parsed it, in the form that macros know as `graph`."""
     from dbt.cli.main import dbtRunner
 
-    options = {"profiles-dir": profiles_dir, "target": target, "project-dir": project.folder}
-    given = [f"--{name}={value}" for name, value in options.items() if value]
-    parsed = dbtRunner().invoke(["parse", "--quiet", *given])
+    place = [f"--project-dir={project.folder}"]
+    # by itself dbt would look in the current folder
+    place += [f"--profiles-dir={profiles_folder(project, profiles_dir)}"]
+    place += [f"--target={target}"] if target else []
+    parsed = dbtRunner().invoke(["parse", "--quiet", *place])
     if not parsed.success:
         raise ExactlyOnceError(f"{project.folder} cannot be parsed: `dbt parse` shows why")
     parsed.result.build_flat_graph()
@@ -212,7 +226,8 @@ def quiet_start_to(log: Path) -> Iterator[None]:
     except ExactlyOnceError:
         raise
     except Exception as error:
-        raise ExactlyOnceError(f"Spark did not start, {log} has the cause: {error}") from error
+        cause = one_line(error)
+        raise ExactlyOnceError(f"Spark did not start, {log} has all of it: {cause}") from error
     finally:
         for number, copy in kept.items():
             os.dup2(copy, number)

@@ -76,7 +76,7 @@ def find_spark() -> None:
 
 
 def check_java() -> None:
-    """Refuse a machine without a Java that Spark starts with; Spark reports none of that.
+    """Refuse a machine without a Java that Spark starts with; Spark would name another cause.
 
     No process is asked: the version stands in a file beside Java, and one without it may be right.
     """

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from dbt_exactly_once.adapter.lake import SQLITE, local_places
+from dbt_exactly_once.adapter.lake import SQLITE, catalog_settings, local_places
 from dbt_exactly_once.check.findings import Finding, left, right, wrong
 from dbt_exactly_once.errors import ExactlyOnceError
 
@@ -38,20 +38,18 @@ def check_catalog(credentials: Any) -> Iterator[Finding]:
         yield wrong(error.msg)
         return
     for setting, place in places.items():
-        yield _writable(setting, place)
-    name = settings.get("spark.sql.defaultCatalog", "spark_catalog")
-    uri = str(_uri(settings, name) or "")
+        try:
+            yield _writable(setting, place)
+        except OSError as error:
+            yield wrong(f"{setting}: {place} cannot be looked at: {error.strerror}")
+    name, of_catalog = catalog_settings(settings)
+    uri = str(of_catalog.get("uri") or settings.get("spark.hadoop.hive.metastore.uris") or "")
     if uri and not uri.startswith(SQLITE):
         # those of Hive may be several, of which one has to answer
         found = [_answers(f"the catalog {name}", part.strip()) for part in uri.split(",")]
         yield next((finding for finding in found if finding.kind != "wrong"), found[0])
     elif not places:
         yield left(f"whether the catalog {name} answers, since no address of it is known")
-
-
-def _uri(settings: Mapping[str, Any], name: str) -> Any:
-    hive = settings.get("spark.hadoop.hive.metastore.uris")
-    return settings.get(f"spark.sql.catalog.{name}.uri", hive)
 
 
 def _answers(what: str, address: str) -> Finding:

@@ -7,7 +7,7 @@ from uuid import uuid4
 import click
 
 from dbt_exactly_once.adapter.engine import SparkEngine
-from dbt_exactly_once.adapter.session import parse_graph
+from dbt_exactly_once.adapter.session import parse_graph, schema_of_ledgers
 from dbt_exactly_once.commands.place import Place, at_place
 
 
@@ -46,7 +46,7 @@ def migrate(place: Place) -> None:
 @click.command()
 @at_place
 @click.option("--host", default="127.0.0.1")
-@click.option("--port", type=int, default=10000)
+@click.option("--port", type=click.IntRange(1, 65535), default=10000)
 @click.option("--readers", is_flag=True, help="For BI tools and people: a session for each.")
 @click.option(
     "--without-authentication", is_flag=True, help="Listen beyond this machine, open to everybody."
@@ -55,9 +55,11 @@ def thrift_server(
     place: Place, host: str, port: int, readers: bool, without_authentication: bool
 ) -> None:
     """Serve the lake to dbt, or to readers, over Thrift."""
-    from dbt_exactly_once.thrift_server import serve
+    from dbt_exactly_once.thrift_server import check_address, serve
 
-    serve(place.project, place.credentials, host, port, readers, without_authentication)
+    check_address(place.credentials, host, port, without_authentication)
+    schema = schema_of_ledgers(place.project, place.credentials, place.profiles_dir, place.target)
+    serve(place.project, place.credentials, schema, host, port, readers)
 
 
 @click.command()

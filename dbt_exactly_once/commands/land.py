@@ -43,8 +43,9 @@ IDS = ("uuid", "track_id", "event_id")
 def land(place: Place, files: tuple[str, ...], table: str, **taking: Any) -> int:
     """Append files to a landed table, or what a queue delivers.
 
-    A FILE is JSON lines or CSV (also .gz) or Parquet. Rows that break the contract are kept apart.
-    The exit status is 1 where files cannot be read, or rows were rejected and none has landed.
+    A FILE is JSON lines, a JSON array or CSV (each also .gz), or Parquet. Rows that break the
+    contract are kept apart. The exit status is 1 where files cannot be read, or rows were rejected
+    and none has landed.
     """
     kind = broker_of("", taking)
     if kind is None and not files:
@@ -69,7 +70,8 @@ def land(place: Place, files: tuple[str, ...], table: str, **taking: Any) -> int
 def _open_landing(
     place: Place, table: str, files: tuple[str, ...]
 ) -> Callable[[Sequence[str | Path]], Landing]:
-    """A function that lands files, in an open lake; refuses files that cannot be read before."""
+    """A function that lands files, in an open lake; files that cannot be read are refused
+    before Spark starts."""
     from dbt_exactly_once.landing.files import check_readable
     from dbt_exactly_once.landing.land import land
     from dbt_exactly_once.landing.landed_tables import read_landed_tables

@@ -7,6 +7,7 @@ import re
 import click
 
 from dbt_exactly_once.commands.place import Place, at_place
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.process import stopped_by_signals
 
 SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
@@ -44,7 +45,18 @@ def run(place: Place, every: float, land: tuple[str, ...], work: bool, once: boo
     from dbt_exactly_once.adapter.startup import expect_many_small_runs
     from dbt_exactly_once.landing.sources import Sources
     from dbt_exactly_once.loop.loop import Loop
+    from dbt_exactly_once.resolvers.hooks import load_hooks
+    from dbt_exactly_once.services.worker import choose_services
 
+    if work:
+        # without a service each round would fail
+        hooks = load_hooks(place.project.folder)
+        try:
+            choose_services(hooks)
+        except ExactlyOnceError as error:
+            raise ExactlyOnceError(
+                f"{error.msg}; leave out --work where all services are models"
+            ) from error
     sources = Sources(land)
     folder = profiles_folder(place.project, place.profiles_dir)
     expect_many_small_runs(place.credentials.server_side_parameters)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -37,7 +38,7 @@ def init(folder: str, print_package: bool) -> None:
         click.echo(f"by hand: {line}")
     steps = ["dbt deps"] if joins else []
     steps += ["exactly-once land FILE", "dbt build"]
-    where = "" if folder == "." else f"cd {folder}; "
+    where = "" if folder == "." else f"cd {shlex.quote(folder)}; "
     click.echo(f"next: {where}{'; '.join(steps)}")
 
 

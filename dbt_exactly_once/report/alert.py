@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http.client import HTTPException, InvalidURL
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -96,19 +97,26 @@ def _write(memory: Path, sent: Mapping[str, Any]) -> None:
 
 def _post(webhook: str, text: str) -> None:
     """Send a message as Slack and what is made like it take it."""
-    parts = urlsplit(webhook)
-    if parts.scheme not in ("http", "https"):
+    if not webhook.lower().startswith(("http://", "https://")):
         raise ExactlyOnceError("the URL of the webhook has to begin with https:// or http://")
     body = json.dumps({"text": text}).encode("utf-8")
-    request = Request(webhook, body, {"Content-Type": "application/json; charset=utf-8"})
+    # the rest of the URL is a secret, and these errors have it in their text
     try:
+        host = urlsplit(webhook).hostname
+        request = Request(webhook, body, {"Content-Type": "application/json; charset=utf-8"})
         with urlopen(request, timeout=SECONDS):
             return
-    except OSError as error:
-        status = f"it answers {error.code}" if isinstance(error, HTTPError) else None
-        cause = status or getattr(error, "reason", None) or error
-        # the rest of the URL is a secret
+    except (InvalidURL, ValueError):
         raise ExactlyOnceError(
-            f"the webhook at {parts.hostname} has not taken the message, the next alert sends it "
-            f"again: {getattr(cause, 'strerror', None) or cause}"
+            "the URL of the webhook is none that can be posted to: look for a blank in it, or a "
+            "letter that is not ASCII"
+        ) from None
+    except (OSError, HTTPException) as error:
+        status = f"it answers {error.code}" if isinstance(error, HTTPError) else None
+        if not isinstance(error, OSError):
+            status = "its answer is not HTTP"
+        cause = status or getattr(error, "reason", None) or error
+        raise ExactlyOnceError(
+            f"the webhook at {host} has not taken the message, the next alert sends it again: "
+            f"{getattr(cause, 'strerror', None) or cause}"
         ) from error

@@ -127,7 +127,7 @@ def ask_spark(spark: Any, schema: str) -> Ask:
     if missing:
         raise ExactlyOnceError(
             f"{missing[0]} is not in schema {schema}: make the views with `dbt build`, or with "
-            "`dbt run --select path:models/report` after a run"
+            "`dbt run --select exactly_once.report` after a run"
         )
 
     def in_utc(value: Any) -> Any:

@@ -59,9 +59,9 @@ QUERIES = {
         limit 25
     """,
     "stopped": """
-        select trigger_name, cause, suspended_since, suspended_by, waiting, what_to_do
+        select trigger_name, cause, suspended_since, suspended_by, waiting, unfinished, what_to_do
         from {schema}.stopped_triggers
-        order by waiting desc, trigger_name
+        order by waiting + unfinished desc, trigger_name
         limit 25
     """,
     "waiting": """

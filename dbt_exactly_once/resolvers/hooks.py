@@ -25,7 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from dbt_exactly_once.errors import ExactlyOnceError
+from dbt_exactly_once.errors import ExactlyOnceError, text_of
 from dbt_exactly_once.resolvers import worker_entry
 
 if TYPE_CHECKING:
@@ -159,9 +159,9 @@ def _digest(folders: tuple[Path, ...], identify: Callable[[str, Path], str]) -> 
 
 
 def _said(error: BaseException) -> str:
-    text = " ".join(str(error).split())
+    text = " ".join(text_of(error).split())
     kind = type(error).__name__
-    return text if kind == "RegistrationError" else f"{kind}: {text}"
+    return text if kind == "RegistrationError" else f"{kind}: {text}".removesuffix(": ")
 
 
 # ---- Spark

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -148,6 +149,43 @@ def test_what_the_webhook_has_not_taken_is_sent_again(webhook: Webhook, tmp_path
     memory.write_text("{")
     assert told(webhook.url) == (
         f"{memory}, which keeps what was posted, is no JSON: remove it, and all is posted again"
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:1/services/secret path",
+        "http://127.0.0.1:1/services/secr\u00e8t",
+        "http://127.0.0.1:secret/services",
+        "http://[secret/services",
+    ],
+)
+def test_a_url_that_cannot_be_posted_to_is_told_without_its_secret(
+    url: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ExactlyOnceError) as error:
+        alert(lambda _: [DOUBTS], "shop", url, tmp_path / "alert.json")
+    assert error.value.msg.startswith("the URL of the webhook is none that can be posted to: ")
+    assert "secr" not in error.value.msg
+
+
+def test_an_answer_that_is_not_http_is_told(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(b"SSH-2.0-x\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/secret"
+        with pytest.raises(ExactlyOnceError) as error:
+            alert(lambda _: [DOUBTS], "shop", url, tmp_path / "alert.json")
+    assert error.value.msg == (
+        "the webhook at 127.0.0.1 has not taken the message, the next alert sends it again: "
+        "its answer is not HTTP"
     )
 
 

@@ -258,6 +258,23 @@ def test_a_lake_that_cannot_be_made_is_told(folder: Path, check: Check) -> None:
     ]
 
 
+def test_a_place_that_cannot_be_looked_at_is_told_with_all_else(folder: Path, check: Check) -> None:
+    """As in a folder that this user may not read."""
+    place = f"{folder}/{'x' * 300}"
+    write_settings(folder, type="jdbc", uri=f"jdbc:sqlite:{place}", warehouse=str(folder))
+    status, lines = check()
+    assert status == 1
+    assert lines[1] == (
+        f"{WRONG}nobody can tell whether the catalog {place} is there (File name too long): "
+        "correct its path, or let this user read its folder"
+    )
+    assert SEEDS_ARE_RIGHT in lines
+    write_settings(folder, type="hadoop", warehouse=place)
+    assert (
+        f"{WRONG}{SPARK}.warehouse: {place} cannot be looked at: File name too long" in check()[1]
+    )
+
+
 def test_a_lost_catalog_and_an_unknown_one_are_told(folder: Path, check: Check) -> None:
     kept = folder / "lake" / "warehouse" / "shop" / "runs" / "metadata" / "v1.metadata.json"
     kept.parent.mkdir(parents=True)

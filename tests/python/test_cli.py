@@ -43,6 +43,7 @@ def test_help_names_each_command_in_a_line(capsys: pytest.CaptureFixture[str]) -
         (["land", "--tabel", "x"], "No such option '--tabel'."),
         (["land", "--table", "x", "f"], "Invalid value for '--table': 'x' is not one of"),
         (["worker", "--concurrency", "0"], "Invalid value for '--concurrency': 0 is not in"),
+        (["thrift-server", "--port", "0"], "Invalid value for '--port': 0 is not in the range"),
         (["run", "--every", "soon"], "Invalid value for '--every': 'soon' is no time such as"),
         (["move-catalog"], "Missing option '--to'."),
         (["send-errors"], "name a broker with --rabbitmq or --amqp"),

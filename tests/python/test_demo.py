@@ -7,11 +7,24 @@ import shutil
 from pathlib import Path
 
 import pytest
+from dbt.adapters.spark.connections import SparkCredentials
 from dbt.cli.main import dbtRunner
 from dbt_runs import PROJECT_FOLDER
 
-from dbt_exactly_once.adapter.session import find_project
-from dbt_exactly_once.demo import BY_KILLED, BY_SERVICES, _dbt, _demo_project, _step
+from dbt_exactly_once import demo
+from dbt_exactly_once.adapter.session import Project, find_project
+from dbt_exactly_once.demo import (
+    BY_KILLED,
+    BY_SERVICES,
+    FEED,
+    LAKE,
+    LINKED,
+    _dbt,
+    _demo_project,
+    _step,
+    run_demo,
+)
+from dbt_exactly_once.errors import ExactlyOnceError
 
 
 def test_the_project_of_the_demo_has_its_services_and_can_be_parsed(tmp_path: Path) -> None:
@@ -38,6 +51,39 @@ def test_dbt_writes_to_a_file_unless_asked_for_its_lines(
     assert "Running with dbt=" in (tmp_path / "logs" / "dbt.log").read_text(encoding="utf-8")
     _dbt(made, tmp_path, True, "parse")
     assert "Running with dbt=" in capfd.readouterr().out
+
+
+def test_a_folder_that_is_no_clone_keeps_its_lake(tmp_path: Path) -> None:
+    kept = tmp_path / LAKE / "catalog.db"
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    with pytest.raises(ExactlyOnceError) as error:
+        run_demo(Project(tmp_path, {}, tmp_path))
+    assert error.value.msg == (
+        f"{tmp_path} has no {FEED}: the demo needs a clone of the repository "
+        "https://github.com/exactly-once/dbt-exactly-once"
+    )
+    assert kept.exists()
+
+
+def test_the_demo_has_its_own_target_whatever_the_user_has_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (*LINKED, "seeds", "demo", "dbt_project.yml", "profiles.example.yml"):
+        (tmp_path / name).symlink_to(PROJECT_FOLDER / name)
+    for name in ("DBT_PROFILE", "DBT_TARGET", "EXACTLY_ONCE_LAKE"):
+        monkeypatch.setenv(name, "production")
+
+    def parse(credentials: SparkCredentials) -> None:
+        lake = tmp_path / LAKE
+        assert str(lake) in credentials.server_side_parameters["spark.sql.catalog.lake.uri"]
+        # in the place of Spark; it raises where dbt has another target
+        _dbt(Project(lake / "project", {}, PROJECT_FOLDER), lake, False, "parse")
+        raise ExactlyOnceError("enough was seen")
+
+    monkeypatch.setattr(demo, "open_session", parse)
+    with pytest.raises(ExactlyOnceError, match="enough was seen"):
+        run_demo(Project(tmp_path, {}, PROJECT_FOLDER))
 
 
 def test_a_step_says_what_it_does_what_came_of_it_and_how_long_it_took(

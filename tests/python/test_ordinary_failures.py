@@ -8,11 +8,19 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from dbt_runs import PROJECT_FOLDER, DbtRuns
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once import cli
 from dbt_exactly_once.adapter.lake import ensure_place
+from dbt_exactly_once.adapter.session import (
+    Project,
+    find_project,
+    parse_graph,
+    quiet_start_to,
+    read_credentials,
+)
 from dbt_exactly_once.adapter.startup import check_java
 from dbt_exactly_once.commands import place
 from dbt_exactly_once.errors import ExactlyOnceError
@@ -150,6 +158,85 @@ def test_a_wrong_profile_is_told(
         "target named 'nowhere'. The valid target names for this profile are: - local - cluster "
         "- thrift - warehouse - rest"
     )
+
+
+def test_the_profile_of_dbt_profile_is_taken_as_dbt_takes_it(
+    feed: Path,
+    profiles_dir: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    profile = yaml.safe_load((profiles_dir / "profiles.yml").read_text())
+    profile["shop"] = {
+        "target": "own",
+        "outputs": {"own": {**profile["exactly_once"]["outputs"]["local"], "schema": "shop"}},
+    }
+    (tmp_path / "profiles.yml").write_text(yaml.safe_dump(profile))
+    project = find_project(PROJECT_FOLDER)
+    for name, schema in (("shop", "shop"), ("", "exactly_once")):
+        monkeypatch.setenv("DBT_PROFILE", name)
+        assert read_credentials(project, tmp_path).schema == schema
+    monkeypatch.setenv("DBT_PROFILE", "none")
+    place = ("--project-dir", PROJECT_FOLDER, "--profiles-dir", tmp_path)
+    assert said_by_command("land", feed, *place, capsys=capsys) == (
+        f"exactly-once: {tmp_path}/profiles.yml: Could not find profile named 'none', which "
+        "DBT_PROFILE asks for; it has exactly_once, shop"
+    )
+
+
+def test_dbt_parses_with_the_profile_that_the_command_has_read(
+    profiles_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one beside the project; by itself dbt looks in the current folder."""
+    folder, elsewhere = tmp_path / "shop", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    (folder / "dbt_project.yml").write_text("name: exactly_once\nprofile: exactly_once\n")
+    (folder / "profiles.yml").write_text((profiles_dir / "profiles.yml").read_text())
+    (elsewhere / "profiles.yml").write_text("other: {}\n")
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.delenv("DBT_PROFILES_DIR", raising=False)
+    assert parse_graph(Project(folder, {}, folder))["nodes"] == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"name: [shop", " cannot be read, correct it: while parsing a flow sequence"),
+        (b"name: sh\xf6p", " cannot be read, correct it: 'utf-8' codec can't decode byte"),
+        (b"name: 2026-13-01", " cannot be read, correct it: month must be in 1..12"),
+        (b"- shop", " is no mapping, as lines like `name: shop` are: correct it"),
+        (b"", " does not have the package exactly_once: name it in packages.yml"),
+    ],
+)
+def test_a_broken_project_file_is_told(
+    content: bytes, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "dbt_project.yml"
+    file.write_bytes(content)
+    said = said_by_command("migrate", "--project-dir", tmp_path, capsys=capsys)
+    where = file if "correct" in told else tmp_path
+    assert said.startswith(f"exactly-once: {where}{told}")
+
+
+def test_a_spark_that_does_not_start_is_told_in_a_line(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "spark.log"
+    pages = "failed\n\tat org.x.Y\nCaused by: java.net.BindException: in use\n\tat org.x.Z"
+    with pytest.raises(ExactlyOnceError) as error, quiet_start_to(log):
+        raise RuntimeError(pages)
+    assert error.value.msg == (
+        f"Spark did not start, {log} has all of it: java.net.BindException: in use"
+    )
+
+
+def test_a_loop_without_a_service_is_refused_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(place, "open_session", lambda _: pytest.fail("Spark was started"))
+    said = said_by_command("run", "--work", "--project-dir", PROJECT_FOLDER, capsys=capsys)
+    assert said.startswith("exactly-once: no module of python_udfs registers a service: ")
+    assert said.endswith("; leave out --work where all services are models")
 
 
 def test_a_catalog_of_an_unknown_type_is_told_before_spark_starts(tmp_path: Path) -> None:

@@ -57,6 +57,18 @@ def test_the_pages_make_a_site_that_leads_to_each_of_them(tmp_path: Path) -> Non
         assert page.stem == "index" or f'href="{page.stem}/"' in overview
 
 
+def test_what_make_cleans_away_is_not_the_users(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").symlink_to(PROJECT_FOLDER / "Makefile")
+    users = (".lake/catalog.db", ".lake/warehouse/a.parquet", "profiles.yml")
+    makes = (".lake/demo/catalog.db", ".lake/lint/catalog.db", "target/manifest.json")
+    for name in (*users, *makes):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    subprocess.run(["make", "clean"], cwd=tmp_path, check=True)
+    assert all((tmp_path / name).exists() for name in users)
+    assert not any((tmp_path / name).exists() for name in makes)
+
+
 def test_each_python_that_is_supported_is_tested_on_each_push() -> None:
     workflow = yaml.safe_load((PROJECT_FOLDER / ".github/workflows/test.yml").read_text())
     tested = workflow["jobs"]["test"]["strategy"]["matrix"]["python"]

@@ -150,10 +150,94 @@ def test_packages_that_are_written_in_another_way_are_left_alone(tmp_path: Path)
         )
 
 
-def test_a_folder_that_gives_no_name_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ExactlyOnceError, match="2nd is no name for a dbt project"):
-        initialise(tmp_path / "2nd", lambda _: None)
-    assert not (tmp_path / "2nd").exists()
+def test_packages_in_dependencies_yml_stay_the_only_ones(tmp_path: Path) -> None:
+    """dbt refuses a project with packages in both files, and renders no Jinja in this one."""
+    (tmp_path / "dbt_project.yml").write_text("name: books\nprofile: p\n")
+    dependencies = tmp_path / "dependencies.yml"
+    dependencies.write_text("packages:\n  - package: a/b\n    version: 1\n")
+    left = initialise(tmp_path, lambda _: None)
+    assert left[0] == f"dependencies.yml, under packages: - local: {PROJECT_FOLDER}"
+    assert not (tmp_path / "packages.yml").exists()
+    dependencies.write_text(f"packages:\n  - local: {PROJECT_FOLDER}\n")
+    assert initialise(tmp_path, lambda _: None) == left[1:]
+
+    # other projects may stand there
+    dependencies.write_text("projects:\n  - name: others\n")
+    assert initialise(tmp_path, lambda _: None) == left[1:]
+    assert (tmp_path / "packages.yml").exists()
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_a_package_that_is_there_in_another_way_gets_no_second_entry(
+    tmp_path: Path, installed: bool
+) -> None:
+    folder, package = tmp_path / "desk", tmp_path / "package"
+    folder.mkdir()
+    package.mkdir()
+    (package / "dbt_project.yml").write_text("name: exactly_once\n")
+    (folder / "dbt_project.yml").write_text(
+        "name: books\nprofile: p\npackages-install-path: packages\n"
+    )
+    place = "git: https://example.org/any.git" if installed else "local: ../package"
+    text = f"packages:\n  - {place}\n"
+    (folder / "packages.yml").write_text(text)
+    if installed:
+        (folder / "packages").mkdir()
+        (folder / "packages" / "exactly_once").symlink_to(package)
+    left = initialise(folder, lambda _: None)
+    assert not any("packages" in line for line in left)
+    assert (folder / "packages.yml").read_text() == text
+
+
+def test_selectors_that_are_there_need_the_one_of_a_schedule(tmp_path: Path) -> None:
+    """dbt takes over no selector of a package."""
+    (tmp_path / "dbt_project.yml").write_text("name: books\nprofile: p\n")
+    (tmp_path / "selectors.yml").write_text(
+        "selectors:\n  - name: mine\n    definition: {method: tag, value: mine}\n"
+    )
+    left = initialise(tmp_path, lambda _: None)
+    line = f"selectors.yml: the selector hot_path of {PROJECT_FOLDER}/selectors.yml"
+    assert left.count(line) == 1
+    (tmp_path / "selectors.yml").unlink()
+    assert line not in initialise(tmp_path, lambda _: None)
+
+
+@pytest.mark.parametrize("name", ["2nd", "exactly-once", "dbt", "DBT_Spark"])
+def test_a_folder_that_gives_no_name_is_refused(tmp_path: Path, name: str) -> None:
+    """dbt wants each name of a package once."""
+    with pytest.raises(ExactlyOnceError, match=" is no name for a dbt project"):
+        initialise(tmp_path / name, lambda _: None)
+    assert not (tmp_path / name).exists()
+
+
+def test_a_project_is_named_after_its_folder_however_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "desk" / "models").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "desk" / "models")
+    initialise(Path(".."), lambda _: None)
+    project = yaml.safe_load((tmp_path / "desk" / "dbt_project.yml").read_text())
+    assert project["name"] == "desk"
+
+
+def test_the_next_steps_can_be_copied_whatever_the_folder_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my desk").mkdir()
+    (tmp_path / "my desk" / "dbt_project.yml").write_text("name: desk\nprofile: p\n")
+    assert cli.main(["init", "my desk"]) == 0
+    assert "next: cd 'my desk'; dbt deps; " in capsys.readouterr().out
+
+
+def test_a_project_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "dbt_project.yml"
+    file.write_text("name: [books\n")
+    with pytest.raises(ExactlyOnceError) as error:
+        initialise(tmp_path, lambda _: None)
+    assert error.value.msg.startswith(f"{file} cannot be read, correct it: while parsing")
+    assert "line 2" in error.value.msg
+    assert "\n" not in error.value.msg
 
 
 def test_the_command_prints_where_the_package_is(capsys: pytest.CaptureFixture[str]) -> None:

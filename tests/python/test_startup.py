@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
-from dbt_exactly_once.adapter import startup
+from dbt_exactly_once.adapter import prepare, startup
+from dbt_exactly_once.adapter.lake import SQLITE
+from dbt_exactly_once.adapter.session import Project
+from dbt_exactly_once.errors import ExactlyOnceError
 
+CATALOG = "spark.sql.catalog"
 PACKAGES = "org.example:lake:1.0"
 
 
@@ -105,3 +109,56 @@ def test_the_run_that_writes_an_archive_uses_none(
     options = startup.quickened(parameters())[startup.JAVA_OPTIONS]
     assert f"-XX:ArchiveClassesAtExit={folder / 'new'}" in options
     assert "SharedArchiveFile" not in options
+
+
+# ---------- exactly-once prepare
+
+
+def prepared(folder: Path, monkeypatch: pytest.MonkeyPatch, **settings: str) -> str:
+    """What the command says for a target with these settings, where it must run no dbt."""
+    credentials = SimpleNamespace(method="session", server_side_parameters=parameters(**settings))
+    monkeypatch.setattr(prepare, "read_credentials", lambda *_: credentials)
+    monkeypatch.setattr(prepare, "_dbt", lambda *_: pytest.fail("dbt was run"))
+    return prepare.prepare(Project(folder, {}, folder), None, None)
+
+
+def test_nothing_is_prepared_in_a_lake_on_a_server(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An old catalog in a file may stand beside it."""
+    settings = {
+        "spark.sql.defaultCatalog": "lake",
+        f"{CATALOG}.lake.uri": "jdbc:postgresql://host/lake",
+        f"{CATALOG}.old.uri": f"{SQLITE}/somewhere/catalog.db",
+    }
+    assert prepared(folder, monkeypatch, **settings) == (
+        "nothing to prepare: this target's catalog is not a file on this machine"
+    )
+
+
+def test_an_environment_that_cannot_be_written_to_is_told(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "file").touch()
+    place = folder / "file" / "share"
+    monkeypatch.setattr(prepare, "FOLDER", place)
+    settings = {
+        "spark.sql.defaultCatalog": "lake",
+        f"{CATALOG}.lake.uri": f"{SQLITE}/somewhere/catalog.db",
+    }
+    assert prepared(folder, monkeypatch, **settings) == (
+        f"no archive was made: {place} cannot be written by this user"
+    )
+
+
+def test_dbt_gets_the_profile_that_was_written_whatever_is_named_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dbt_project.yml").write_text("name: shop\nprofile: lakehouse\n")
+    prepare.write_profile(tmp_path, parameters())
+    monkeypatch.setenv("DBT_PROFILE", "production")
+    monkeypatch.setenv("DBT_TARGET", "production")
+    project = Project(tmp_path, {}, tmp_path)
+    prepare._dbt(project, tmp_path, ["parse"], {})
+    with pytest.raises(ExactlyOnceError, match="dbt build did not succeed in a lake of its own"):
+        prepare._dbt(project, tmp_path, ["build", "--selector", "none"], {})

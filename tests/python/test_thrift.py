@@ -7,20 +7,24 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 
+import psutil
 import pytest
 from dbt_runs import PROJECT_FOLDER, DbtRuns, failures
 from pyspark.sql import SparkSession
 from test_agreement import assert_agreement, seeded
 from test_feeds import demo_feed, statuses
 from test_transaction import delivery, leftovers, process, take_lock
-from thrift_servers import ThriftServer, thrift_server
+from thrift_servers import ThriftServer, free_port, thrift_server
 
+from dbt_exactly_once import thrift_server as served
 from dbt_exactly_once.cli import main
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.process import ProcessIdentity
 
 BRANCH = "spark.wap.branch"
@@ -153,10 +157,59 @@ def test_a_server_is_not_opened_to_others_by_mistake(
 ) -> None:
     place = ["--project-dir", str(PROJECT_FOLDER), "--profiles-dir", str(profiles_dir)]
     command = ["thrift-server", *place, "--target", "local", "--port"]
-    assert main([*command, "0", "--host", "0.0.0.0"]) == 1
+    free = str(free_port())
+    assert main([*command, free, "--host", "0.0.0.0"]) == 1
     assert "whoever reaches it can read and write the lake" in capsys.readouterr().err
+    for host in ("no-such-host.invalid", "no..host"):
+        assert main([*command, free, "--host", host]) == 1
+        assert capsys.readouterr().err == (
+            f"exactly-once: no machine is known as {host}: name an address of this one with "
+            "--host\n"
+        )
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         assert main([*command, str(taken.getsockname()[1])]) == 1
     assert "cannot be listened on" in capsys.readouterr().err
+
+
+def test_a_server_waits_for_a_signal_and_for_no_java_that_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(served, "LOOK_SECONDS", 0.01)
+    stop = threading.Event()
+    with subprocess.Popen(["sleep", "60"]) as java:
+        threading.Timer(0.1, stop.set).start()
+        served._wait_for_end(stop, java)
+        java.kill()
+        java.wait()
+        stop.clear()
+        with pytest.raises(ExactlyOnceError, match="Spark is gone: "):
+            served._wait_for_end(stop, java)
+
+
+def test_the_version_of_a_lake_is_looked_up_where_its_ledgers_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A project with this one as its package has them in a schema of their own."""
+    folder = tmp_path / "shop"
+    assert main(["init", str(folder)]) == 0
+    asked: list[str] = []
+    monkeypatch.setattr(served, "serve", lambda *given: asked.append(given[2]))
+    place = ["--project-dir", str(folder), "--profiles-dir", str(folder)]
+    assert main(["thrift-server", *place, "--port", str(free_port())]) == 0
+    assert asked == ["exactly_once_ledgers"]
+
+
+def test_a_server_ends_cleanly_at_ctrl_c_and_with_its_java(profiles_dir: Path, lake: Path) -> None:
+    with thrift_server(profiles_dir, lake, "--readers") as server:
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(60) == 0
+        assert server.said().splitlines()[-1].endswith("Ctrl-C ends it")
+    with thrift_server(profiles_dir, lake, "--readers") as server:
+        children = psutil.Process(server.process.pid).children()
+        (java,) = [child for child in children if child.name() == "java"]
+        java.kill()
+        assert server.process.wait(60) == 1
+        assert "\nexactly-once: Spark is gone: " in server.said()
+        assert "Traceback" not in server.said()

@@ -25,6 +25,12 @@ class ThriftServer:
     """A server that runs."""
 
     port: int
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def said(self) -> str:
+        """What the process has said so far."""
+        return self.log.read_text()
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a statement, through a connection of its own."""
@@ -60,7 +66,7 @@ def thrift_server(folder: Path, lake: Path, *options: str) -> Iterator[ThriftSer
             assert server.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.2)
-        yield ThriftServer(port)
+        yield ThriftServer(port, server, log)
     finally:
         server.send_signal(signal.SIGTERM)
         try:
