@@ -14,6 +14,7 @@
     {%- elif type in ['int', 'bigint'] -%}
         if({{ text }} rlike '^[0-9]+$', try_cast({{ text }} as {{ type }}), null)
     {%- elif setting in ['resolver', 'resource_monitor'] -%}
+        {#- `none` or nothing; `$` would let a line end follow -#}
         if({{ text }} rlike '(?s)^(?i:none)?(?!.)', null, {{ text }})
     {%- elif type == 'string' -%}
         nullif({{ text }}, '')
