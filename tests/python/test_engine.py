@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from dbt_exactly_once.adapter.engine import Engine, SqlEngine
 from dbt_exactly_once.adapter.session_engine import SessionEngine, engine_of
 from dbt_exactly_once.errors import ExactlyOnceError, errors_in_one_line, one_line
+from dbt_exactly_once.services.calls import error_text
 
 Rows = Callable[[str], list[tuple[object, ...]]]
 SETTING = "spark.wap.branch"
@@ -158,6 +159,18 @@ def test_an_error_of_pages_or_of_a_socket_is_a_line_that_says_what_to_do(
 def test_an_error_that_is_clear_stays_as_it_is() -> None:
     with pytest.raises(ValueError, match=r"^no such column$"), errors_in_one_line():
         raise ValueError("no such column")
+
+
+class UnspeakableError(Exception):
+    """As a library may raise it."""
+
+    def __str__(self) -> str:
+        raise self
+
+
+def test_an_error_without_a_text_ends_nothing() -> None:
+    assert error_text(UnspeakableError()) == "UnspeakableError"
+    assert one_line(UnspeakableError()) == ""
 
 
 def test_no_part_of_a_password_is_shown() -> None:

@@ -108,6 +108,10 @@ def test_a_changed_module_is_another_version(tmp_path: Path) -> None:
         ),
         ({"a": "import sys\nsys.exit(0)"}, "module python_udfs.a cannot be used: SystemExit: 0"),
         (
+            {"a": "class Odd(Exception):\n    def __str__(self): raise self\nraise Odd"},
+            "module python_udfs.a cannot be used: Odd; correct it",
+        ),
+        (
             {
                 "a": "from python_udfs import resource_monitor\n"
                 "@resource_monitor('db')\ndef up(which): return True"

@@ -647,6 +647,37 @@ def test_what_a_rest_catalog_calls_its_warehouse_is_no_folder(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_catalog_is_lost_where_its_own_warehouse_has_tables(tmp_path: Path) -> None:
+    """Neither options behind its file nor a second catalog hide that, or are taken for it."""
+
+    def with_table(folder: Path) -> Path:
+        kept = folder / "shop" / "runs" / "metadata" / "v1.metadata.json"
+        kept.parent.mkdir(parents=True)
+        kept.write_text("{}")
+        return folder
+
+    file, warehouse = tmp_path / "lake" / "catalog.db", tmp_path / "lake" / "warehouse"
+    lake = {
+        "spark.sql.catalog.lake.uri": f"{SQLITE}{file}?busy_timeout=30000",
+        "spark.sql.catalog.lake.warehouse": str(warehouse),
+    }
+    other = {
+        "spark.sql.catalog.old.type": "hadoop",
+        "spark.sql.catalog.old.warehouse": str(with_table(tmp_path / "old")),
+    }
+    # a new lake beside an old one
+    ensure_place({**lake, **other})
+    file.touch()
+    with_table(warehouse)
+    parameters = dict(lake)
+    ensure_place(parameters)
+    assert parameters == lake
+    file.unlink()
+    for settings in (lake, {**lake, **other}, {**other, **lake}):
+        with pytest.raises(ExactlyOnceError, match=f"missing while {warehouse} has tables"):
+            ensure_place(dict(settings))
+
+
 def test_a_lake_is_prepared_elsewhere_and_other_catalogs_are_left(tmp_path: Path) -> None:
     there = {
         "spark.sql.catalog.lake.uri": f"{SQLITE}/somewhere/catalog.db",

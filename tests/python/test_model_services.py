@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from dbt_exactly_once.adapter.engine import SparkEngine
 from dbt_exactly_once.errors import ExactlyOnceError
+from dbt_exactly_once.loop.warm_dbt import SILENT, dbt
 from dbt_exactly_once.services.effects import Effect
 from dbt_exactly_once.services.executions import Executions
 from dbt_exactly_once.services.model_services import ModelService, ModelServices
@@ -145,6 +146,20 @@ def test_one_bad_row_does_not_end_a_batch(runs: DbtRuns) -> None:
         )
     ) == [("d1", "SUCCESS"), ("d2", "RETRIES_EXHAUSTED"), ("d3", "SUCCESS")]
     assert runs.rows("select * from {schema}.open_documents") == []
+
+
+def test_what_a_service_fails_on_is_heard_of(profiles_dir: Path, tmp_path: Path) -> None:
+    """It warns; the loop says in its line what dbt says to people."""
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "a.sql").write_text(
+        "{{ log('exactly_once: booked 3', info=true) }}{{ log('another line', info=true) }}"
+        "{% do exceptions.warn('exactly_once: 1 TRANSIENT_ERROR') %} select 1"
+    )
+    (tmp_path / "dbt_project.yml").write_text("name: exactly_once\nprofile: exactly_once\n")
+    place = [f"--project-dir={tmp_path}", f"--profiles-dir={profiles_dir}"]
+    outcome = dbt(["parse", *SILENT, *place])
+    assert outcome.result.success, outcome.failures
+    assert outcome.messages == ["booked 3", "1 TRANSIENT_ERROR"]
 
 
 def test_a_table_that_lacks_a_column_fails_the_model_and_no_document(runs: DbtRuns) -> None:

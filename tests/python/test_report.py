@@ -17,12 +17,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from dbt_runs import PROJECT_FOLDER, DbtRuns
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once.cli import main
 from dbt_exactly_once.report.page import ask_spark, duration, make_page
+from dbt_exactly_once.report.queries import QUERIES
 
 sys.path.insert(0, str(PROJECT_FOLDER / "demo"))
 from three_day_feed import three_day_feed
@@ -263,6 +265,20 @@ def test_hostile_names_are_text() -> None:
     html = make_page(ask, "s")
     assert "<script>alert" not in html
     assert html.count("<script>") == 1
+
+
+def test_a_disabled_trigger_with_unfinished_documents_is_not_the_last_of_a_list() -> None:
+    database = duckdb.connect()
+    database.execute("create schema s")
+    database.execute(
+        "create table s.stopped_triggers (trigger_name text, cause text, suspended_since timestamp,"
+        " suspended_by text, waiting bigint, unfinished bigint, what_to_do text)"
+    )
+    for name, waiting, unfinished in (("a", 0, 0), ("b", 2, 0), ("c", 0, 3)):
+        row = [name, "DISABLED", None, None, waiting, unfinished, "enable it"]
+        database.execute("insert into s.stopped_triggers values (?, ?, ?, ?, ?, ?, ?)", row)
+    found = database.execute(QUERIES["stopped"].format(schema="s")).fetchall()
+    assert [row[0] for row in found] == ["c", "b", "a"]
 
 
 def test_the_command_writes_the_page_or_one_line(
