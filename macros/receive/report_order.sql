@@ -3,10 +3,10 @@
         rules, then the later attempt, then the later time. Attempts until the trigger was resumed
         count as none. Clocks of two hosts may differ: by its attempt a retry stays at work that
         began, by its clock, before the failure that it follows. -#}
-    struct(
-        {{ event }} in ('SUCCESS', 'ERROR') as is_final,
-        if({{ at }} <= {{ resumed_at }}, 0, coalesce({{ attempt }}, 0)) as attempt,
-        {{ at }} as at,
-        {{ event }} != 'STARTED' as is_end
+    named_struct(
+        'is_final', {{ event }} in ('SUCCESS', 'ERROR'),
+        'attempt', if({{ at }} <= {{ resumed_at }}, 0, coalesce({{ attempt }}, 0)),
+        'at', {{ at }},
+        'is_end', {{ event }} != 'STARTED'
     )
 {%- endmacro %}

@@ -2,8 +2,8 @@
     {#- The number of the run up to which retention has forgotten rows; 0 where it never has. What
         audits miss of these runs is no contradiction. -#}
     (
-        select coalesce(max(run_number), 0)
-        from {{ ref('published_runs') }}
-        where kind = 'retention'
+        select coalesce(max(retentions.run_number), 0)
+        from {{ ref('published_runs') }} as retentions
+        where retentions.kind = 'retention'
     )
 {%- endmacro %}

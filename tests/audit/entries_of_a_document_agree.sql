@@ -14,7 +14,8 @@ having
     or (
         count_if(has_processing) = 0
         and max(started_at) >= (
-            select max_by(history_removed_before, publication_number) from {{ ref('published_runs') }}
+            select max_by(runs.history_removed_before, runs.publication_number)
+            from {{ ref('published_runs') }} as runs
         )
     )
     or count_if(has_completed) > 1
