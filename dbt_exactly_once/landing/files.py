@@ -6,6 +6,7 @@ stop. Nothing here holds more than one batch.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import zlib
@@ -33,6 +34,8 @@ from dbt_exactly_once.landing.parquet_rows import BATCH_ROWS, parquet_rows
 from dbt_exactly_once.landing.values import Fault
 
 BATCH_CHARACTERS = 8_000_000
+# errors of the machine or of a share, not of the file
+PASSING = (errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE, errno.ETIMEDOUT)
 
 
 class UnreadableFileError(ExactlyOnceError):
@@ -41,6 +44,13 @@ class UnreadableFileError(ExactlyOnceError):
     def __init__(self, path: Path, line: str) -> None:
         super().__init__(line)
         self.path = path
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether the machine is the cause, and the file may be read the next time."""
+        cause = self.__cause__
+        is_of_system = isinstance(cause, OSError) and cause.errno in PASSING
+        return is_of_system or isinstance(cause, MemoryError)
 
 
 @dataclass

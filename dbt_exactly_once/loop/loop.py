@@ -172,8 +172,11 @@ class Loop:
             try:
                 landing = land(self._spark, self._project, new)
             except UnreadableFileError as error:
-                found.failed.append(f"{error.msg} (left out until it changes)")
-                self._sources.settle(error.path, new.pop(error.path))
+                look = new.pop(error.path)
+                found.failed.append(error.msg)
+                if not error.may_pass:
+                    found.failed[-1] += " (left out until it changes)"
+                    self._sources.settle(error.path, look)
                 continue
             found.messages.append(str(landing))
             for path, look in new.items():

@@ -99,7 +99,10 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
         if not forgotten:
             continue
         if name in state.tables.landed and _is_unread(state, upkeep, table, name, condition):
-            messages.append(f"{name}: rows from before {bound} stay until a run has consumed them")
+            messages.append(
+                f"{name}: rows from before {bound} stay until runs of all schemas whose tag "
+                f"{CONSUMED_TAG}SCHEMA it has have consumed them; drop the tag of one that is gone"
+            )
             continue
         statements[name] = f"delete from {{table}} where {condition}"
         messages.append(f"{name}: {forgotten} rows from before {bound} forgotten")

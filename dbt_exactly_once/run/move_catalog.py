@@ -98,6 +98,15 @@ def move_tables(old: Any, new: Any, spark: SparkSession) -> Iterator[str]:
             raise ExactlyOnceError(
                 f"{namespace}.{table} exists in the new catalog: move to one without these tables"
             )
+    for namespace, table in found:
+        here, there = (
+            identifier.of(namespace, name) for name in (table, table.removesuffix(MOVED) + MOVED)
+        )
+        if new.tableExists(there) and _last_change(new, there) > _last_change(old, here):
+            raise ExactlyOnceError(
+                f"{namespace}.{table}: a move from the new catalog to this one was cut off, and "
+                "what it has renamed there is newer: finish that move first"
+            )
     for namespace, table in sorted(plain, key=_record_first):
         old.renameTable(identifier.of(namespace, table), identifier.of(namespace, table + MOVED))
     for namespace in {str(namespace): namespace for namespace, _ in found}.values():
@@ -108,11 +117,11 @@ def move_tables(old: Any, new: Any, spark: SparkSession) -> Iterator[str]:
             continue
         name = table.removesuffix(MOVED)
         here = identifier.of(namespace, name)
-        moved = old.loadTable(identifier.of(namespace, name + MOVED))
+        moved = _metadata(old, identifier.of(namespace, name + MOVED))
         if not new.tableExists(here):
-            new.registerTable(here, moved.operations().current().metadataFileLocation())
+            new.registerTable(here, moved.metadataFileLocation())
             yield f"{namespace}.{name}"
-        elif new.loadTable(here).location() != moved.location():
+        elif _metadata(new, here).uuid() != moved.uuid():
             raise ExactlyOnceError(
                 f"{namespace}.{name} in the new catalog is another table, made since the move was "
                 "cut off: land its rows again once it is dropped, and start the move again"
@@ -121,6 +130,18 @@ def move_tables(old: Any, new: Any, spark: SparkSession) -> Iterator[str]:
         left = identifier.of(namespace, name + MOVED)
         if new.tableExists(left):
             new.dropTable(left, False)
+
+
+def _metadata(catalog: Any, table: Any) -> Any:
+    return catalog.loadTable(table).operations().current()
+
+
+def _last_change(catalog: Any, table: Any) -> int:
+    """When a table was changed last, in milliseconds; 0 where its metadata is deleted already."""
+    try:
+        return int(_metadata(catalog, table).lastUpdatedMillis())
+    except Exception:
+        return 0
 
 
 def _record_first(table: tuple[Any, str]) -> bool:

@@ -22,6 +22,7 @@ BEFORE_ALL: dict[str, Any] = {
     "run_id": None,
     "run_number": 0,
     "publication_number": 0,
+    "greatest_received_at": None,
     "event_time": None,
     "history_removed_before": NEVER,
     "landed_snapshots": {},
@@ -66,8 +67,12 @@ class Upkeep:
 
     @property
     def removed_before(self) -> str:
-        """Up to which expiry the last published run had history removed."""
-        return self._last["history_removed_before"]
+        """Up to which expiry the last published run had history removed.
+
+        Before any delivery nothing has expired; earlier versions have recorded another bound then.
+        """
+        has_time = self._last["greatest_received_at"] is not None
+        return self._last["history_removed_before"] if has_time else NEVER
 
     # ---------------------------------------------------------------- publish
 

@@ -1,6 +1,6 @@
 {% macro reported_by_services(executions, settings, resumed_now='resumed_at') -%}
-    {#- What services have reported of each document: one row per delivery and trigger, with the last
-        report by report_order.
+    {#- What services have reported of each document: one row per delivery and trigger. Of several
+        reports an end rules, else the latest; of the same instant a start comes first.
 
         executions: a relation with the columns of landing.trigger_executions; settings: one with
         trigger_name, max_retry_attempts, on_retry_failure and resumed_at: attempts recorded until
@@ -10,11 +10,14 @@
     select
         executions.delivery_id,
         executions.trigger_name,
-        max(executions.report_order) as last_report,
-        max_by(executions.event, executions.report_order) as last_event,
-        max(executions.report_order).at as last_event_at,
-        max(if(executions.at <= executions.resumed_now, null, executions.attempt)) as attempts,
-        max_by(executions.message, executions.report_order) as last_message,
+        max_by(executions.event, executions.spoken) as last_event,
+        max(executions.spoken.at) as last_event_at,
+        max(
+            if(
+                executions.spoken.at <= settings.{{ resumed_now }}, null, executions.attempt
+            )
+        ) as attempts,
+        max_by(executions.message, executions.spoken) as last_message,
         max(
             case
                 when executions.event = 'STARTED'
@@ -30,8 +33,8 @@
                 executions.event in ('SUCCESS', 'ERROR')
                 or (
                     executions.event = 'TRANSIENT_ERROR'
-                    and executions.attempt > executions.max_retry_attempts
-                    and executions.on_retry_failure = 'throw'
+                    and executions.attempt > settings.max_retry_attempts
+                    and settings.on_retry_failure = 'throw'
                 ),
                 coalesce(executions.ended_at, executions.recorded_at),
                 null
@@ -43,25 +46,22 @@
         max(
             if(
                 executions.event = 'TRANSIENT_ERROR'
-                and executions.attempt > executions.max_retry_attempts
-                and not coalesce(executions.at <= executions.resumed_at, false),
-                struct(executions.at, executions.message),
+                and executions.attempt > settings.max_retry_attempts
+                and not coalesce(executions.spoken.at <= settings.resumed_at, false),
+                struct(executions.spoken.at, executions.message),
                 null
             )
         ) as retry_failure
     from (
         select
-            executions.*,
-            settings.max_retry_attempts,
-            settings.on_retry_failure,
-            settings.resumed_at,
-            settings.{{ resumed_now }} as resumed_now,
-            coalesce(executions.recorded_at, executions.ended_at, executions.started_at) as at,
-            {{ report_order(
-                'executions.event', 'executions.attempt', 'at', 'settings.' ~ resumed_now
-            ) | indent(12) }} as report_order
-        from {{ executions }} as executions
-        inner join {{ settings }} as settings on executions.trigger_name = settings.trigger_name
+            *,
+            struct(
+                event in ('SUCCESS', 'ERROR') as is_final,
+                coalesce(recorded_at, ended_at, started_at) as at,
+                event != 'STARTED' as is_end
+            ) as spoken
+        from {{ executions }}
     ) as executions
+    inner join {{ settings }} as settings on executions.trigger_name = settings.trigger_name
     group by executions.delivery_id, executions.trigger_name
 {%- endmacro %}

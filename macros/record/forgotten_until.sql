@@ -1,9 +1,14 @@
-{% macro forgotten_until() -%}
-    {#- The number of the run up to which retention has forgotten rows; 0 where it never has. What
-        audits miss of these runs is no contradiction. -#}
+{% macro forgotten_until(only_statuses=true) -%}
+    {#- The number of the run up to which retention has forgotten statuses, or any rows; 0 where it
+        never has. What audits miss of these runs is no contradiction. -#}
     (
         select coalesce(max(retentions.run_number), 0)
         from {{ ref('published_runs') }} as retentions
-        where retentions.kind = 'retention'
+        where
+            retentions.kind = 'retention'
+            {%- if only_statuses %}
+            and retentions.ledger_starts['document_status']
+            is distinct from retentions.ledger_publishes['document_status']
+            {%- endif %}
     )
 {%- endmacro %}

@@ -4,7 +4,8 @@
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
         {%- set kept = retention() -%}
         {#- a model that has failed has still to take what this run has decided -#}
-        {%- if results | selectattr('status', 'in', ['error', 'fail', 'skipped']) | list -%}
+        {%- if results | selectattr('node.resource_type', 'equalto', 'model')
+            | selectattr('status', 'in', ['error', 'skipped']) | list -%}
             {%- do kept.update({
                 'keep_statuses_days': none, 'keep_journal_days': none, 'keep_landed_days': none
             }) -%}

@@ -32,11 +32,11 @@ states as (
 -- executions since the last run; earlier ones are in open_documents
 news as (
 
-    select executions.* except (at)
+    select executions.*
     from (
         select
             *,
-            coalesce(recorded_at, ended_at, started_at) as at
+            coalesce(recorded_at, ended_at, started_at) as spoken_at
         from {{ executions }}
         {%- if start is not none %} with (`start-snapshot-id` = '{{ start }}'){% endif %}
     ) as executions
@@ -46,14 +46,11 @@ news as (
             and executions.trigger_name = open_documents.trigger_name
     inner join settings on executions.trigger_name = settings.trigger_name
     where
-        {{ report_order(
-            'executions.event', 'executions.attempt', 'executions.at', 'settings.resumed_at'
-        ) | indent(8) }}
-        > {{ report_order(
-            'open_documents.last_event',
-            'open_documents.attempts',
-            'open_documents.last_event_at',
-            'settings.resumed_at'
+        {{ is_later_report(
+            'executions.spoken_at',
+            'executions.event',
+            'if(executions.spoken_at <= settings.resumed_at, null, executions.attempt)',
+            'open_documents'
         ) | indent(8) }}
 
 ),

@@ -61,15 +61,11 @@ brought_up_to_date as (
         ) }} as service_ended_at,
         coalesce(open_documents.last_event, 'DISPATCHED') as state_before,
         open_documents.begun or reported.delivery_id is not null as begun,
-        coalesce(
-            reported.last_report > {{ report_order(
-                'open_documents.last_event',
-                'open_documents.attempts',
-                'open_documents.last_event_at',
-                'settings.resumed_now'
-            ) | indent(12) }},
-            false
-        ) as is_later,
+        -- rows land in any order; attempts are 0 where the trigger was resumed since
+        {{ is_later_report(
+            'reported.last_event_at', 'reported.last_event', 'reported.attempts', 'open_documents'
+        ) | indent(8) }}
+        or (reported.delivery_id is not null and open_documents.attempts = 0) as is_later,
         coalesce(if(is_later, reported.attempts, null), open_documents.attempts) as attempts,
         if(is_later, reported.last_event, open_documents.last_event) as last_event,
         if(is_later, reported.last_event_at, open_documents.last_event_at) as last_event_at,
@@ -99,6 +95,13 @@ brought_up_to_date as (
         on
             open_documents.delivery_id = reported.delivery_id
             and open_documents.trigger_name = reported.trigger_name
+            -- executions from before the trigger was resumed are ignored once later ones are known
+            and (
+                reported.has_succeeded
+                or reported.has_failed
+                or coalesce(settings.resumed_at < reported.last_event_at, true)
+                or coalesce(open_documents.last_event_at <= settings.resumed_at, true)
+            )
 
 ),
 

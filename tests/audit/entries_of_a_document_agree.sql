@@ -14,7 +14,7 @@ having
     or (
         count_if(has_processing) = 0
         and max(started_at) >= (
-            select max_by(runs.history_removed_before, runs.publication_number)
+            select max(runs.history_removed_before)
             from {{ ref('published_runs') }} as runs
         )
     )

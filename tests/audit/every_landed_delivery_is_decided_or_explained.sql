@@ -11,7 +11,7 @@ landed as (
 
     select
         delivery_id,
-        landed_at
+        received_at
     from {{ source('landing', 'deliveries') }}
     {{ 'version as of ' ~ consumed[0][0] if consumed and consumed[0][0] else 'where false' }}
 
@@ -36,12 +36,12 @@ explained as (
 
 ),
 
--- what landed before retention forgot rows may have been forgotten with them
+-- retention forgets statuses of what was received before the last run that it followed
 forgotten as (
 
-    select max(published_at) as forgotten_at
+    select max(event_time) as forgotten_at
     from {{ ref('published_runs') }}
-    where kind = 'retention'
+    where kind = 'run' and run_number <= {{ forgotten_until() }}
 
 )
 
@@ -52,4 +52,4 @@ left anti join explained on landed.delivery_id = explained.delivery_id
 where
     -- a rejection of a row without an id names its file and position
     landed.delivery_id is not null
-    and not coalesce(landed.landed_at <= forgotten.forgotten_at, false)
+    and not coalesce(landed.received_at <= forgotten.forgotten_at, false)

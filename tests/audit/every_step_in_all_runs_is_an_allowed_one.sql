@@ -29,4 +29,6 @@ left anti join {{ ref('status_transitions') }} as status_transitions
     on
         coalesce(document_lifecycle.from_state, '') = coalesce(status_transitions.from_state, '')
         and document_lifecycle.state = status_transitions.to_state
-where {{ forgotten_until() }} = 0 or decided.run_number > {{ forgotten_until() }}
+where
+    {{ forgotten_until(only_statuses=false) }} = 0
+    or decided.run_number > {{ forgotten_until(only_statuses=false) }}

@@ -442,21 +442,12 @@ class OpenDocument:
         )
         return self.entry
 
-    def _counted(self, execution: Execution) -> int:
-        """The attempt, 0 until the trigger was last resumed (rule 10)."""
-        has_counted = not self.resumed_at or execution.recorded_at > self.resumed_at
-        return execution.attempt if has_counted else 0
-
     @property
     def attempts(self) -> int:
         """The latest attempt since the trigger was last resumed (rule 10)."""
-        return max(map(self._counted, self.executions), default=0)
-
-    def _order(self, execution: Execution) -> tuple[int, datetime, bool, str]:
-        """Chosen: by attempt, then by `recorded_at`; STARTED comes before its outcome of the same
-        instant."""
-        is_end = execution.event != "STARTED"
-        return self._counted(execution), execution.recorded_at, is_end, execution.execution_id
+        resumed_at = self.resumed_at
+        counted = (e for e in self.executions if not resumed_at or e.recorded_at > resumed_at)
+        return max((e.attempt for e in counted), default=0)
 
     def retry_failures(self, rows: Sequence[Execution], trigger: Trigger) -> list[Execution]:
         """Rule 10: transient errors after the last attempt, since the trigger was last resumed."""
@@ -472,11 +463,16 @@ class OpenDocument:
         """When STARTED, if it is the last word, counts as an interruption (rule 6)."""
         if not self.begun:
             return None
-        last = max(self.executions, key=self._order)
+        last = max(self.executions, key=_execution_order)
         if last.event != "STARTED":
             return None
         since = max(last.recorded_at, last.started_at or last.recorded_at)
         return since + timedelta(milliseconds=execution_timeout_ms)
+
+
+def _execution_order(execution: Execution) -> tuple[datetime, bool, str]:
+    """By `recorded_at`; STARTED comes before its outcome of the same instant."""
+    return execution.recorded_at, execution.event != "STARTED", execution.execution_id
 
 
 @dataclass
