@@ -46,7 +46,7 @@ def run(place: Place, every: float, land: tuple[str, ...], work: bool, once: boo
     from dbt_exactly_once.landing.sources import Sources
     from dbt_exactly_once.loop.loop import Loop
     from dbt_exactly_once.resolvers.hooks import load_hooks
-    from dbt_exactly_once.services.worker import choose_services
+    from dbt_exactly_once.services.python_services import choose_services
 
     if work:
         # without a service each round would fail

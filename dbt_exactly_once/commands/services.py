@@ -75,12 +75,8 @@ def worker(
     from dbt_exactly_once.adapter.engine import SparkEngine
     from dbt_exactly_once.resolvers.hooks import load_hooks
     from dbt_exactly_once.services.executions import Executions
-    from dbt_exactly_once.services.worker import (
-        Worker,
-        choose_services,
-        lists_work,
-        stopped_by_signals,
-    )
+    from dbt_exactly_once.services.python_services import choose_services, lists_work
+    from dbt_exactly_once.services.worker import Worker, stopped_by_signals
 
     sends = broker_of("send-errors-", broker)
     hooks = load_hooks(place.project.folder)

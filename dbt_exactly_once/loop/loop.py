@@ -30,7 +30,8 @@ from dbt_exactly_once.resolvers.hooks import load_hooks
 from dbt_exactly_once.run.state import State
 from dbt_exactly_once.services.executions import Executions
 from dbt_exactly_once.services.model_services import model_services
-from dbt_exactly_once.services.worker import Worker, choose_services, lists_work
+from dbt_exactly_once.services.python_services import choose_services, lists_work
+from dbt_exactly_once.services.worker import Worker
 
 if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest

@@ -12,14 +12,13 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine, literal
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
-from dbt_exactly_once.resolvers.hooks import Hooks
 from dbt_exactly_once.services.calls import Call, as_json, error_text, rows_of, safe_echo
 from dbt_exactly_once.services.executions import (
     ERROR,
@@ -272,29 +271,6 @@ def stopped_by_signals(worker: Worker, echo: Callable[[str], None]) -> Iterator[
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def lists_work(engine: Engine, schema: str) -> bool:
-    """Whether a build has made the view of what is to be done."""
-    return bool(engine.rows(f"show views in {schema} like 'dispatched_documents'"))
-
-
-def choose_services(hooks: Hooks, wanted: Iterable[str] = ()) -> dict[str, Callable[[Any], Any]]:
-    """The services to work for: all that python_udfs registers, or those that are named."""
-    registered = {name: hooks.get("service", name).function for name in hooks.names("service")}
-    if not registered:
-        raise ExactlyOnceError(
-            "no module of python_udfs registers a service: decorate a function with "
-            "@service('its.name') (from python_udfs import service)"
-        )
-    names = list(wanted or registered)
-    unknown = [name for name in names if name not in registered]
-    if unknown:
-        raise ExactlyOnceError(
-            f"no module of python_udfs registers the service {', '.join(unknown)}; known are "
-            f"{', '.join(sorted(registered))}"
-        )
-    return {name: registered[name] for name in names}
 
 
 def _aware(values: list[Any]) -> list[Any]:
