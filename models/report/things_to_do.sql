@@ -11,10 +11,7 @@ not_looked_at as (
             'look at them, resubmit what was not processed, then ',
             {{ operation_command('mark_looked_at', {'trigger_name': 'trigger_name'}) | indent(12) }}
         ) as what_to_do,
-        concat(
-            'select * from {{ ref("in_doubt_documents") }} where looked_at is null ',
-            'and trigger_name = ', {{ as_literal('trigger_name') }}
-        ) as rows_behind
+        'select * from {{ ref("in_doubt_documents") }} where looked_at is null' as rows_behind
     from {{ ref('in_doubt_documents') }}
     where looked_at is null
     group by trigger_name
@@ -30,10 +27,7 @@ short_windows as (
         count(*) as documents,
         'copies that came after the time to live, and so were processed again' as what,
         max(lags.history_time_to_live_advice) as what_to_do,
-        concat(
-            'select * from {{ ref("late_duplicates") }} where kind = \'AFTER_EXPIRY\' ',
-            'and trigger_name = ', {{ as_literal('late.trigger_name') }}
-        ) as rows_behind
+        'select * from {{ ref("late_duplicates") }} where kind = \'AFTER_EXPIRY\'' as rows_behind
     from {{ ref('late_duplicates') }} as late
     inner join {{ ref('redelivery_lags') }} as lags on late.trigger_name = lags.trigger_name
     where late.kind = 'AFTER_EXPIRY' and lags.uses_history and lags.copies_in_time < lags.copies
@@ -49,11 +43,8 @@ uncounted as (
         count(*) as documents,
         'documents taken for NEW because their transport does not count deliveries' as what,
         'use_history: true in seeds/triggers.csv, or a resolver' as what_to_do,
-        concat(
-            'select * from {{ ref("document_statuses") }} ',
-            'where decided_by = \'COUNT\' and redelivery = \'UNDEFINED\' ',
-            'and trigger_name = ', {{ as_literal('statuses.trigger_name') }}
-        ) as rows_behind
+        'select * from {{ ref("document_statuses") }} '
+        || 'where decided_by = \'COUNT\' and redelivery = \'UNDEFINED\'' as rows_behind
     from {{ ref('document_statuses') }} as statuses
     inner join {{ ref('trigger_settings') }} as settings
         on statuses.trigger_name = settings.trigger_name
@@ -74,15 +65,11 @@ stopped as (
         'STOPPED' as kind,
         trigger_name,
         waiting + unfinished as documents,
-        concat('documents that wait or are unfinished, since the trigger is stopped: ', cause)
-            as what,
+        'documents that wait or are unfinished, since the trigger is stopped: ' || cause as what,
         what_to_do,
-        concat(
-            'select delivery_id, received_at from {{ ref("waiting_documents") }} ',
-            'where trigger_name = ', {{ as_literal('trigger_name') }},
-            ' union all select delivery_id, received_at from {{ ref("execution_state") }} ',
-            'where trigger_name = ', {{ as_literal('trigger_name') }}
-        ) as rows_behind
+        'select * from (select trigger_name, delivery_id, received_at '
+        || 'from {{ ref("waiting_documents") }} union all select trigger_name, delivery_id, '
+        || 'received_at from {{ ref("execution_state") }}) where true' as rows_behind
     from {{ ref('stopped_triggers') }}
     -- a disabled trigger with nothing left needs no attention
     where waiting + unfinished > 0 or cause != 'DISABLED'
@@ -97,10 +84,7 @@ overdue as (
         count(*) as documents,
         'documents whose service should have started long ago' as what,
         'see that the service runs' as what_to_do,
-        concat(
-            'select * from {{ ref("execution_state") }} where is_overdue and trigger_name = ',
-            {{ as_literal('trigger_name') }}
-        ) as rows_behind
+        'select * from {{ ref("execution_state") }} where is_overdue' as rows_behind
     from {{ ref('execution_state') }}
     where is_overdue
     group by trigger_name
@@ -116,10 +100,7 @@ same_id as (
         'duplicates discarded under an id that came with different payloads' as what,
         'ask their sender for ids that differ; only what is in doubt can be resubmitted'
             as what_to_do,
-        concat(
-            'select * from {{ ref("keys_with_several_payloads") }} where discarded > 0 ',
-            'and trigger_name = ', {{ as_literal('trigger_name') }}
-        ) as rows_behind
+        'select * from {{ ref("keys_with_several_payloads") }} where discarded > 0' as rows_behind
     from {{ ref('keys_with_several_payloads') }}
     where discarded > 0
     group by trigger_name
@@ -134,11 +115,8 @@ unsent as (
         count(*) as documents,
         'error documents that were not sent to where their publishers want them' as what,
         'exactly-once send-errors' as what_to_do,
-        concat(
-            'select * from {{ ref("error_documents") }} where sent_at is null ',
-            'and errors_to != \'\' and trigger_name = ',
-            {{ as_literal('trigger_name') }}
-        ) as rows_behind
+        'select * from {{ ref("error_documents") }} where sent_at is null and errors_to != \'\''
+            as rows_behind
     from {{ ref('error_documents') }}
     where
         errors_to != ''
@@ -156,10 +134,8 @@ without_row as (
         count(*) as documents,
         'documents that wait and whose landed rows were removed' as what,
         'land the rows again, with the delivery_id and received_at they had' as what_to_do,
-        concat(
-            'select * from {{ ref("waiting_documents") }} where reason = \'LANDED_ROW_GONE\' ',
-            'and trigger_name = ', {{ as_literal('trigger_name') }}
-        ) as rows_behind
+        'select * from {{ ref("waiting_documents") }} where reason = \'LANDED_ROW_GONE\''
+            as rows_behind
     from {{ ref('waiting_documents') }}
     where reason = 'LANDED_ROW_GONE'
     group by trigger_name
@@ -188,7 +164,7 @@ rejected as (
 
 ),
 
-final as (
+found as (
 
     select * from not_looked_at
     union all
@@ -207,6 +183,16 @@ final as (
     select * from without_row
     union all
     select * from rejected
+
+),
+
+final as (
+
+    select
+        * except (rows_behind),
+        rows_behind
+        || coalesce(' and trigger_name = ' || {{ as_literal('trigger_name') }}, '') as rows_behind
+    from found
 
 )
 
