@@ -110,7 +110,7 @@ def test_a_lake_moves_to_postgresql_and_two_processes_share_it(
     file.write_text(json.dumps(copy, default=str) + "\n")
     monkeypatch.setenv("EXACTLY_ONCE_LAKE", str(lake))
     assert main(["land", str(file), *place, "--profiles-dir", str(folder)]) == 1
-    assert "has moved to another catalog" in capfd.readouterr().err
+    assert "have moved to another catalog: use the target that leads" in capfd.readouterr().err
 
     # one process publishes, another explains: what was processed before the move is known
     call("exactly-once", "land", str(file), "--target", "warehouse")
