@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
-from math import isfinite
+from math import inf
 from typing import Any
 
 from dbt_exactly_once.adapter.tables import Table
@@ -62,13 +62,11 @@ def maintain(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list
 def _check_retention(variables: Mapping[str, Any]) -> None:
     for name, value in variables.items():
         is_of_days = name.endswith("_days")
-        is_number = type(value) is int or (type(value) is float and isfinite(value))
-        if is_of_days and (value is None or (type(value) is int and value >= 0)):
-            continue
-        if not is_of_days and is_number and value >= 0:
-            continue
-        wanted = "a whole number, 0 or more, or null" if is_of_days else "a number, 0 or more"
-        raise ExactlyOnceError(f"exactly_once: variable {name} is {value!r}: use {wanted}")
+        kinds = (int,) if is_of_days else (int, float)
+        keeps_all = is_of_days and value is None
+        if not keeps_all and not (type(value) in kinds and 0 <= value < inf):
+            wanted = "a whole number, 0 or more, or null" if is_of_days else "a number, 0 or more"
+            raise ExactlyOnceError(f"exactly_once: variable {name} is {value!r}: use {wanted}")
 
 
 def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list[str]:
@@ -98,7 +96,7 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
         )
         if not forgotten:
             continue
-        if name in state.tables.landed and _is_unread(state, upkeep, table, name, condition):
+        if name in state.tables.landed and _is_unread(state, upkeep, name, condition):
             messages.append(
                 f"{name}: rows from before {bound} stay until runs of all schemas whose tag "
                 f"{CONSUMED_TAG}SCHEMA it has have consumed them; drop the tag of one that is gone"
@@ -126,8 +124,9 @@ def _consumed(state: State, upkeep: Upkeep, name: str) -> set[str | None]:
     return {upkeep.consumed.get(name), *of_others}
 
 
-def _is_unread(state: State, upkeep: Upkeep, table: Table, name: str, condition: str) -> bool:
-    """Whether runs have yet to consume some of the rows of a condition."""
+def _is_unread(state: State, upkeep: Upkeep, name: str, condition: str) -> bool:
+    """Whether runs have yet to consume some of the rows of a condition in a landed table."""
+    table = state.tables.landed[name]
     main = state.engine.refs([table.relation])[table.relation].get("main")
     for consumed in _consumed(state, upkeep, name):
         rows = LandedRows.of(state.engine, table, consumed, main, {})

@@ -23,7 +23,7 @@ from dbt_exactly_once.adapter.session import (
 )
 from dbt_exactly_once.adapter.shared_session import LOCK
 from dbt_exactly_once.adapter.startup import PACKAGES
-from dbt_exactly_once.errors import ExactlyOnceError
+from dbt_exactly_once.errors import ExactlyOnceError, text_of
 from dbt_exactly_once.run.lock import GRAVE
 from dbt_exactly_once.run.operations import move
 from dbt_exactly_once.run.state import State
@@ -140,7 +140,9 @@ def _last_change(catalog: Any, table: Any) -> int:
     """When a table was changed last, in milliseconds; 0 where its metadata is deleted already."""
     try:
         return int(_metadata(catalog, table).lastUpdatedMillis())
-    except Exception:
+    except Exception as error:
+        if "NotFoundException" not in text_of(error):
+            raise
         return 0
 
 

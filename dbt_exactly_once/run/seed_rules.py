@@ -36,94 +36,107 @@ def seed_rules(
 ) -> dict[str, dict[str, Any]]:
     """The rules by seed; words and defaults are what the macros of their names return."""
     return {
-        "triggers": {
-            "columns": ["trigger_name", *(name for name in defaults if name != "key")],
-            "row_name": [_TRIGGER],
-            "cells": [
-                _cell("trigger_name", "string", "trigger_name is blank: give every trigger a name"),
-                *_settings(words, defaults),
-            ],
-            "unique": [
-                {
-                    "columns": {"trigger_name": "string"},
-                    "row_name": [_TRIGGER],
-                    "problem": "the name stands there more than once: name every trigger "
-                    "differently",
-                }
-            ],
-        },
-        "trigger_conditions": {
-            "columns": [
-                "trigger_name",
+        "triggers": _of_triggers(words, defaults),
+        "trigger_conditions": _of_conditions(),
+        "transports": _of_transports(words),
+    }
+
+
+def _of_triggers(
+    words: Mapping[str, Sequence[str]], defaults: Mapping[str, tuple[str, str | None]]
+) -> dict[str, Any]:
+    """The seed triggers."""
+    return {
+        "columns": ["trigger_name", *(name for name in defaults if name != "key")],
+        "row_name": [_TRIGGER],
+        "cells": [
+            _cell("trigger_name", "string", "trigger_name is blank: give every trigger a name"),
+            *_settings(words, defaults),
+        ],
+        "unique": [
+            {
+                "columns": {"trigger_name": "string"},
+                "row_name": [_TRIGGER],
+                "problem": "the name stands there more than once: name every trigger differently",
+            }
+        ],
+    }
+
+
+def _of_conditions() -> dict[str, Any]:
+    """The seed trigger_conditions."""
+    return {
+        "columns": [
+            "trigger_name",
+            "position",
+            "condition_name",
+            "document_type",
+            "filter",
+            "service",
+        ],
+        "row_name": _POSITION,
+        "cells": [
+            _cell(
                 "position",
+                "int",
+                "position is no whole number: number the conditions of a trigger",
+            ),
+            _cell(
                 "condition_name",
+                "string",
+                "condition_name is blank: give every condition a name",
+            ),
+            _cell(
                 "document_type",
-                "filter",
-                "service",
-            ],
-            "row_name": _POSITION,
-            "cells": [
-                _cell(
-                    "position",
-                    "int",
-                    "position is no whole number: number the conditions of a trigger",
-                ),
-                _cell(
-                    "condition_name",
-                    "string",
-                    "condition_name is blank: give every condition a name",
-                ),
-                _cell(
-                    "document_type",
-                    "string",
-                    "document_type is blank: name the type that the condition takes",
-                ),
-            ],
-            "refers_to": {
-                "column": "trigger_name",
-                "seed": "triggers",
-                "problem": "no such trigger in the seed triggers: add it there or correct the name",
+                "string",
+                "document_type is blank: name the type that the condition takes",
+            ),
+        ],
+        "refers_to": {
+            "column": "trigger_name",
+            "seed": "triggers",
+            "problem": "no such trigger in the seed triggers: add it there or correct the name",
+        },
+        "unique": [
+            {
+                "columns": {"trigger_name": "string", "position": "int"},
+                "row_name": _POSITION,
+                "problem": "two conditions stand in one position: number them differently",
             },
-            "unique": [
-                {
-                    "columns": {"trigger_name": "string", "position": "int"},
-                    "row_name": _POSITION,
-                    "problem": "two conditions stand in one position: number them differently",
-                },
-                {
-                    "columns": {"trigger_name": "string", "condition_name": "string"},
-                    "row_name": [("condition ", "condition_name"), _OF_TRIGGER],
-                    "problem": "the name stands there more than once in this trigger: name every "
-                    "condition differently",
-                },
-            ],
-        },
-        "transports": {
-            "columns": ["transport", "api", "counts_deliveries", "first_delivery_count"],
-            "row_name": [("transport ", "transport")],
-            "cells": [
-                _cell("api", "string", f"api is {{value}}: use {' or '.join(words['api'])}"),
-                _cell(
-                    "counts_deliveries", "boolean", "counts_deliveries is neither true nor false"
+            {
+                "columns": {"trigger_name": "string", "condition_name": "string"},
+                "row_name": [("condition ", "condition_name"), _OF_TRIGGER],
+                "problem": "the name stands there more than once in this trigger: name every "
+                "condition differently",
+            },
+        ],
+    }
+
+
+def _of_transports(words: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """The seed transports."""
+    return {
+        "columns": ["transport", "api", "counts_deliveries", "first_delivery_count"],
+        "row_name": [("transport ", "transport")],
+        "cells": [
+            _cell("api", "string", f"api is {{value}}: use {' or '.join(words['api'])}"),
+            _cell("counts_deliveries", "boolean", "counts_deliveries is neither true nor false"),
+            {
+                **_cell(
+                    "first_delivery_count",
+                    "int",
+                    "first_delivery_count is no whole number: say what the first delivery reads",
                 ),
-                {
-                    **_cell(
-                        "first_delivery_count",
-                        "int",
-                        "first_delivery_count is no whole number: say what the first delivery "
-                        "reads",
-                    ),
-                    "where": "counts_deliveries",
-                },
-            ],
-            "unique": [
-                {
-                    "columns": {"transport": "string"},
-                    "row_name": [("transport ", "transport")],
-                    "problem": "the name stands there more than once: name every transport once",
-                }
-            ],
-        },
+                "where": "counts_deliveries",
+            },
+        ],
+        "unique": [
+            {
+                "columns": {"transport": "string"},
+                "row_name": [("transport ", "transport")],
+                "problem": "the name stands there more than once: name every transport once",
+            }
+        ],
     }
 
 
