@@ -20,7 +20,7 @@
             struct(received_at, delivery_id) as age,
             has_resolver and processing_mode = 'serial' and not uses_history as asks_in_order,
             if(key_state = 'USABLE', document_key, null) as usable_key,
-            service is not null and coalesce(status in ('NEW', 'NOT_CHECKED'), false)
+            service is not null and coalesce({{ is_executed() }}, false)
                 as becomes_unfinished,
             -- if no resolver needs an order, each delivery is a chain of its own
             if(has_resolver and processing_mode = 'serial', null, delivery_id) as alone

@@ -18,7 +18,7 @@
 {%- endif -%}
 {%- set published = adapter.exactly_once.published_since('document_status', last_run_number)
     if in_run else ref('document_status') -%}
-{%- set is_to_be_processed = "status in ('NEW', 'NOT_CHECKED') and condition_name is not null" -%}
+{%- set is_to_be_processed = is_executed() ~ ' and condition_name is not null' -%}
 {%- set days = run_query(
     'select distinct cast(to_date(landed_received_at) as string) from ' ~ published
     ~ ' where ' ~ is_to_be_processed

@@ -11,7 +11,7 @@ with
 opened as (
 
     select * from {{ ref('decisions') }}
-    where status in ('NEW', 'NOT_CHECKED') and service is not null
+    where {{ is_executed() }} and service is not null
 
 ),
 

@@ -17,7 +17,7 @@ final as (
         -- counts
         count(distinct document_key) as document_keys,
         count(*) as deliveries,
-        count_if(status in ('NEW', 'NOT_CHECKED')) as processed,
+        count_if({{ is_executed() }}) as processed,
 
         -- times
         min(received_at) as first_received_at,

@@ -151,7 +151,7 @@ handed_over as (
         decided_at as happened_at,
         run_number
     from statuses
-    where status in ('NEW', 'NOT_CHECKED')
+    where {{ is_executed() }}
 
 ),
 

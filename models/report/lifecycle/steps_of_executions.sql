@@ -21,7 +21,7 @@ rejected as (
 to_be_executed as (
 
     select * from statuses
-    where status in ('NEW', 'NOT_CHECKED') and service is not null
+    where {{ is_executed() }} and service is not null
 
 ),
 
