@@ -32,5 +32,17 @@
             ~ 'was cut off: together they prove nothing; start `dbt build` first'
         ) -%}
     {%- endif -%}
-    {{ return(sql_text(made_by[0] if made_by else published)) }}
+    {%- set run = made_by[0] if made_by else published -%}
+    {%- set names_ledger = graph.nodes.values()
+        | selectattr('unique_id', 'in', model.depends_on.nodes)
+        | selectattr('config.materialized', 'equalto', 'incremental') | list -%}
+    {%- if run != published and names_ledger and run_query(
+        'select 1 from ' ~ last_published('published_runs') ~ ' where run_id = ' ~ sql_text(run)
+    ).rows | length == 0 -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: ' ~ varargs | join(', ') ~ ' are of a run that was not published, a '
+            ~ 'preview or one that has failed: no ledger knows of it; start `dbt build` first'
+        ) -%}
+    {%- endif -%}
+    {{ return(sql_text(run)) }}
 {%- endmacro %}

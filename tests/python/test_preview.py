@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt_runs import LEDGERS, DbtRuns
+from dbt_runs import LEDGERS, DbtRuns, failures
 from pyspark.sql import SparkSession
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=timezone.utc)
@@ -94,6 +94,22 @@ def test_a_preview_publishes_nothing_and_says_what_it_would_have_decided(
         "select delivery_id, status from {schema}.document_status order by delivery_id"
     ) == [("d1", "NEW"), ("d2", "IN_DOUBT"), ("d3", "IN_DOUBT"), ("d4", "IN_DOUBT"), ("d5", "NEW")]
     assert runs.rows("select count(*) from {schema}.new_documents") == [(2,)]
+
+
+def test_a_test_compares_no_preview_with_the_ledgers(runs: DbtRuns) -> None:
+    compares, looks = "every_taken_delivery_has_exactly_one_fate", "a_delivery_is_decided_once"
+    select = ("test", "--select", compares, looks)
+    runs.land("deliveries", [delivery(1, "a")])
+    runs.run("run", variables=PREVIEW)
+    assert "no run was published yet" in "".join(failures(runs.dbt(*select)))
+    runs.run("run")
+    runs.land("deliveries", [delivery(2, "b")])
+    runs.run("run", variables=PREVIEW)
+    [told] = failures(runs.dbt(*select))
+    assert told.startswith(compares)
+    assert "trigger_queue are of a run that was not published, a preview or one that has" in told
+    runs.run("run")
+    runs.run(*select)
 
 
 def say(runs: DbtRuns, capfd: pytest.CaptureFixture[str], variables: dict[str, Any]) -> str:
