@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine
+from dbt_exactly_once.run.publication import NEVER
 from dbt_exactly_once.run.upkeep import Upkeep
 
 # what a piece may have, unless a single day has more
@@ -51,7 +52,8 @@ def _counted(days: Sequence[Sequence[Any]], bound: str) -> str:
         counts[outcome] = counts.get(outcome, 0) + int(number)
     words = {
         LIVE: "live",
-        "EXPIRED": f"expired before {bound}",
+        # before a run has taken a delivery nothing has
+        "EXPIRED": "expired" if bound == NEVER else f"expired before {bound}",
         "WITHOUT_KEY": "without a key",
         "KEY_TOO_LONG": "with a key longer than 96 characters",
         "WITHOUT_TIME": "without a time",

@@ -260,13 +260,17 @@ def test_an_import_that_cannot_be_is_refused_in_one_line(runs: DbtRuns) -> None:
         assert why in "\n".join(runs.errors)
 
 
-def test_an_import_may_come_before_anything_was_published(seeded: DbtRuns) -> None:
+def test_an_import_may_come_before_anything_was_published(
+    seeded: DbtRuns, capfd: pytest.CaptureFixture[str]
+) -> None:
     """22.6: as the page about adopting has it, and with a delivery that has landed meanwhile. What
     expires later is live, since the feed has no time yet."""
     processed(seeded, {"'a'": 1, "'b'": 2})
     assert not import_history(seeded).success
     assert "no trigger has settings yet: start `dbt build` once" in "\n".join(seeded.errors)
     seeded.run("run", "--select", "tag:transaction")
+    assert import_history(seeded, dry_run=True).success
+    assert "exactly_once: 2 rows: 2 live, 0 expired, 0 without a key" in capfd.readouterr().out
     land(seeded, "a", "new")
     for number, failing in enumerate((True, False)):
         with pytest.MonkeyPatch.context() as patch:
