@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 PREFIX = "exactly_once: "
 # and dbt's names of the events of such lines: a service that is a model warns of its failures
 FOR_PEOPLE = ("JinjaLogInfo", "JinjaLogWarning")
-# on the screen; dbt.log has all of it
-SILENT = ("--quiet", "--log-level", "none")
+# on the screen; logs/dbt.log has each node, and the whole text of an error
+SILENT = ("--quiet", "--log-level", "none", "--log-level-file", "info")
 TESTS = ("test", "unit_test")
 
 

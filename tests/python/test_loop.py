@@ -133,6 +133,16 @@ def test_each_round_decides_what_has_landed_since(warm: Warm) -> None:
     }
 
 
+def test_the_log_of_dbt_has_the_nodes_of_a_round(warm: Warm) -> None:
+    log = warm.runs.folder / "logs" / "dbt.log"
+    before = log.stat().st_size
+    put(warm.folder, "logged", "d")
+    warm.round()
+    with log.open(encoding="utf-8") as file:
+        file.seek(before)
+        assert "published_runs" in file.read()
+
+
 def test_a_round_without_anything_new_starts_no_run(warm: Warm) -> None:
     """A run says that it has found nothing; a round that says nothing was none."""
     put(warm.folder, "one_more", "n")
