@@ -31,7 +31,8 @@ def delivery_to_status(folder: Path, rounds: int) -> dict[int, list[float]]:
     shutil.rmtree(folder, ignore_errors=True)
     sources = folder / "in"
     sources.mkdir(parents=True)
-    write_project(folder, "loop", {})
+    # the loop sets Java's thresholds itself
+    write_project(folder, "loop", {}, many_runs=False)
     found: dict[int, list[float]] = {size: [] for size in SIZES}
     with _loop(folder) as lines:
         _line(lines)
