@@ -365,7 +365,11 @@ def test_a_monitor_without_an_answer_is_a_no_with_the_reason() -> None:
         answers = {"odd": lambda: WithoutTextError(), "half": lambda: "\ud800"}
         _hooks.registry.add(_hooks.Hook("resource_monitor", name, answers[name]))
 
-    [found] = _asking.availabilities(iter([pa.array(["odd", "half"])]), load)
+    try:
+        [found] = _asking.availabilities(iter([pa.array(["odd", "half"])]), load)
+    finally:
+        for name in ("odd", "half"):
+            _hooks.registry._hooks.pop(("resource_monitor", name), None)
     assert found.to_pylist() == [
         {"is_available": False, "message": "AttributeError: code"},
         {"is_available": False, "message": "answered '\\ud800', not True or False"},
