@@ -53,7 +53,7 @@ What dbt wrote is in {log}, or on the screen with --verbose.
 Where to look next, in this lake (the settings are seeds/triggers.csv):
 
     export EXACTLY_ONCE_LAKE={lake}
-    .venv/bin/dbt show --inline "select * from {{{{ ref('exactly_once_statistics') }}}}"
+    .venv/bin/dbt show --limit 20 --inline "select * from {{{{ ref('exactly_once_statistics') }}}}"
     .venv/bin/dbt show --inline "select * from {{{{ ref('in_doubt_documents') }}}}"
     .venv/bin/dbt show --inline "select * from {{{{ ref('duplicates') }}}}"
     .venv/bin/dbt show --inline "select * from {{{{ ref('new_documents') }}}}"
