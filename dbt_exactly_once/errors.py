@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -69,6 +71,17 @@ def errors_in_one_line() -> Iterator[None]:
         else:
             raise
         raise ExactlyOnceError(line) from error
+
+
+def keep_errors_out_of_logs() -> None:
+    """PySpark and Py4J log what they raise, with stacks: commands and dbt report it in a line."""
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    """Py4J has no logger of its own for them: it uses the root's."""
+    return "py4j" not in Path(record.pathname).parts
 
 
 def text_of(error: BaseException) -> str:

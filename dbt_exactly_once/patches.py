@@ -7,7 +7,6 @@ gone.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -202,8 +201,6 @@ ORIGINALS = {patch: vars(patch.owner).get(patch.member) for patch in PATCHES}
 
 def apply_patches() -> None:
     """Replace dbt's members in this process; starts no Spark."""
-    # PySpark logs every refused statement with the stack of the JVM; dbt reports it as well
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     for patch in PATCHES:
         patch.apply()
 

@@ -23,7 +23,7 @@ from dbt_exactly_once.adapter.startup import (
     quickened,
     remember_jars,
 )
-from dbt_exactly_once.errors import ExactlyOnceError, one_line
+from dbt_exactly_once.errors import ExactlyOnceError, keep_errors_out_of_logs, one_line
 
 if TYPE_CHECKING:
     from dbt.adapters.spark.connections import SparkCredentials
@@ -246,6 +246,7 @@ def open_session(credentials: SparkCredentials) -> SparkSession:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
+    keep_errors_out_of_logs()
     ensure_place(credentials.server_side_parameters)
     parameters = credentials.server_side_parameters
     starts = SparkContext._active_spark_context is None

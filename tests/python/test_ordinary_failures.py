@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 import yaml
 from dbt_runs import PROJECT_FOLDER, DbtRuns
+from py4j.java_gateway import GatewayParameters, JavaGateway
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once import cli
@@ -334,3 +339,18 @@ def test_quiet_is_quiet(spark: SparkSession, profiles_dir: Path, tmp_path: Path)
     assert runs.start("seed", "--quiet").wait(timeout=300) == 0
     assert runs.said() == ""
     assert runs.rows("select count(*) > 0 from {schema}.triggers") == [(True,)]
+
+
+def test_a_java_that_has_ended_fills_no_log(
+    spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Py4J logs by the root's logger what it raises, whoever asks: even Python's own collector."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        gateway = JavaGateway(gateway_parameters=GatewayParameters(port=server.getsockname()[1]))
+        threading.Thread(target=lambda: server.accept()[0].close(), daemon=True).start()
+        with pytest.raises(Py4JError):
+            gateway.jvm.java.lang.System.nanoTime()
+    assert caplog.messages == []
+    logging.getLogger().warning("of a user's function")
+    logging.getLogger("shop").warning("of another one")
+    assert caplog.messages == ["of a user's function", "of another one"]
