@@ -15,6 +15,7 @@ final as (
         status_in_words,
         decided_by,
         decided_by_in_words,
+        status in {{ rules_where('statistics', 'true', called='status') }} as in_product_statistics,
 
         -- counts
         count(*) as deliveries,

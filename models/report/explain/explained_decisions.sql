@@ -2,7 +2,20 @@ with
 
 facts as (
 
-    select * from {{ ref('explained_evidence') }}
+    select
+        *,
+        -- a rule that the product's pages do not state says so
+        concat(
+            'rule ',
+            rule_id,
+            case rule_id
+                {% for rule in decision_rules() if rule.basis != 'documented' -%}
+                    when '{{ rule.rule_id }}' then ' ({{ rule.basis }})'
+                {% endfor -%}
+                else ''
+            end
+        ) as rule
+    from {{ ref('explained_evidence') }}
 
 ),
 
@@ -58,8 +71,7 @@ final as (
         case
             when status is not null
                 then concat(
-                    'rule ',
-                    rule_id,
+                    rule,
                     ', ',
                     {{ time_in_words('decided_at') }},
                     ', run ',
@@ -70,7 +82,7 @@ final as (
                 )
             when rule_id is not null
                 then concat(
-                    'not decided: by rule ', rule_id, ' it has suspended the trigger: ',
+                    'not decided: by ', rule, ' it has suspended the trigger: ',
                     {{ rule_in_words('facts') }}
                 )
             else 'not decided yet'
