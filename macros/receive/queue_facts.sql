@@ -31,7 +31,7 @@
                         select
                             cast(to_date(landed_received_at) as string) as day,
                             bool_or(resubmission_id is not null) as has_resubmissions
-                        from {{ ref('returning_deliveries') }}
+                        from {{ ref('returning_this_run') }}
                         group by day
                     )
                 ) as returning,
@@ -46,7 +46,7 @@
                     to_json(sort_array(collect_list(
                         if(key is null, null, struct(trigger_name, key))
                     ))) as key_expressions
-                from {{ ref('current_triggers') }}
+                from {{ ref('triggers_this_run') }}
             ) as triggers
         {%- endset -%}
         {%- set found = run_query(asked).rows[0] -%}

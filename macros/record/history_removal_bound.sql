@@ -33,7 +33,7 @@
                         union all
                         select waiting.received_at
                         from {{ last_published('waiting_deliveries') }} as waiting
-                        left semi join {{ ref('current_triggers') }} as untouched
+                        left semi join {{ ref('triggers_this_run') }} as untouched
                             on
                                 waiting.trigger_name = untouched.trigger_name
                                 and not untouched.rewrites_waiting

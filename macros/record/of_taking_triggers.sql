@@ -2,7 +2,7 @@
     {#- The partitions of waiting_deliveries that this run rewrites; a literal list,
         so that the delete takes whole partitions and reads none. -#}
     {%- set names = run_query(
-        "select trigger_name from " ~ ref('current_triggers') ~ " where rewrites_waiting"
+        "select trigger_name from " ~ ref('triggers_this_run') ~ " where rewrites_waiting"
     ).columns[0].values() if execute else [] -%}
     {%- if names | length == 0 -%}
         false

@@ -7,7 +7,7 @@
                 + (select count_if(is_decided) from {{ ref('decisions') }})
                 + (
                     select count_if(has_news or ended_by is not null)
-                    from {{ ref('documents_in_execution') }}
+                    from {{ ref('in_execution_this_run') }}
                 )
                 + (
                     select
@@ -16,7 +16,7 @@
                             -- enabled, disabled or gone from the seed since
                             or (not is_first_seen and takes_documents != took_documents)
                         )
-                    from {{ ref('current_triggers') }}
+                    from {{ ref('triggers_this_run') }}
                 ) as news,
                 ({{ run_findings() }}) as findings
         {%- endset -%}

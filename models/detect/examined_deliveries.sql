@@ -2,7 +2,7 @@
 {%- set run = current_run() -%}
 {#- A resolver looks at what services have done: in a serial trigger it is asked about what history
     cannot settle when no earlier document is unfinished, or becomes so in this run. -#}
--- depends_on: {{ ref('documents_in_execution') }}
+-- depends_on: {{ ref('in_execution_this_run') }}
 {% if run and not run.triggers_with_resolver -%}
     select
         *,
@@ -34,7 +34,7 @@
             trigger_name,
             document_key,
             min(struct(received_at, delivery_id)) as first_age
-        from {{ ref('documents_in_execution') }}
+        from {{ ref('in_execution_this_run') }}
         where ended_by is null
         group by trigger_name, document_key
 
@@ -46,7 +46,7 @@
         select
             trigger_name,
             min(struct(received_at, delivery_id)) as first_age
-        from {{ ref('documents_in_execution') }}
+        from {{ ref('in_execution_this_run') }}
         where ended_by is null and delivery_id not like '%/resubmission-%'
         group by trigger_name
 

@@ -65,12 +65,12 @@ entries_of_history as (
 
 ),
 
-documents_in_execution as (
+in_execution_this_run as (
 
     select
         documents.*,
         keys.waited_until
-    from {{ ref('documents_in_execution') }} as documents
+    from {{ ref('in_execution_this_run') }} as documents
     inner join keys
         on
             documents.trigger_name = keys.trigger_name
@@ -94,7 +94,7 @@ entries_of_documents as (
         started_at is not null as has_processing,
         false as has_completed,
         makes_copies_wait
-    from documents_in_execution
+    from in_execution_this_run
 
 ),
 
@@ -110,7 +110,7 @@ entries_completed_now as (
         false as has_processing,
         true as has_completed,
         false as makes_copies_wait
-    from documents_in_execution
+    from in_execution_this_run
     where is_completed
 
 ),

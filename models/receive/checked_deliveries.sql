@@ -2,8 +2,8 @@
 {%- set facts = queue_facts() -%}
 {%- set landed_keys = keys_by_expression(facts.key_expressions) %}
 -- facts that decide which parts of the SQL this run needs
--- depends_on: {{ ref('current_triggers') }}
--- depends_on: {{ ref('returning_deliveries') }}
+-- depends_on: {{ ref('triggers_this_run') }}
+-- depends_on: {{ ref('returning_this_run') }}
 with
 
 transports as (

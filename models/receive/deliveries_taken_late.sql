@@ -3,9 +3,9 @@
 {%- set landed_keys = keys_by_expression(queue_facts().key_expressions) %}
 with
 
-current_triggers as (
+triggers_this_run as (
 
-    select * from {{ ref('current_triggers') }}
+    select * from {{ ref('triggers_this_run') }}
 
 ),
 
@@ -44,7 +44,7 @@ final as (
     select
         consumed_deliveries.*,
         cast(null as string) as rejected_because,
-        current_triggers.trigger_name,
+        triggers_this_run.trigger_name,
         cast(null as string) as left_out,
         consumed_deliveries.delivery_id as landed_delivery_id,
         consumed_deliveries.received_at as landed_received_at,
@@ -57,22 +57,22 @@ final as (
         cast(null as string) as was_waiting_for,
         false as is_gone
     from consumed_deliveries
-    inner join current_triggers
+    inner join triggers_this_run
         on
-            current_triggers.takes_earlier_landings
-            and consumed_deliveries.received_at >= current_triggers.takes_from
+            triggers_this_run.takes_earlier_landings
+            and consumed_deliveries.received_at >= triggers_this_run.takes_from
     left join {{ ref('subscriptions') }} as subscriptions
         on
-            current_triggers.trigger_name = subscriptions.subscriber
+            triggers_this_run.trigger_name = subscriptions.subscriber
             and consumed_deliveries.document_type = subscriptions.subscribed_type
             and consumed_deliveries.transport_api = subscriptions.subscribed_api
     -- a trigger that was retired and is back has decided some of them
     left anti join {{ last_published('document_status') }} as decided
         on
             consumed_deliveries.delivery_id = decided.delivery_id
-            and current_triggers.trigger_name = decided.trigger_name
+            and triggers_this_run.trigger_name = decided.trigger_name
     where
-        consumed_deliveries.destination = current_triggers.trigger_name
+        consumed_deliveries.destination = triggers_this_run.trigger_name
         or (
             consumed_deliveries.destination is null and subscriptions.subscriber is not null
         )

@@ -37,7 +37,7 @@ ended as (
         trigger_name,
         coalesce(ended_by, 'UNFINISHED') as ended_by,
         {{ run.number if run else 'cast(null as bigint)' }} as heard_by_run
-    from {{ ref('documents_in_execution') }}
+    from {{ ref('in_execution_this_run') }}
 
 ),
 

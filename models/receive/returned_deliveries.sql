@@ -40,8 +40,8 @@ decided_before as (
 with_landed_row as (
 
     select
-        returning_deliveries.* except (landed_at),
-        returning_deliveries.landed_at as first_landed_at,
+        returning_this_run.* except (landed_at),
+        returning_this_run.landed_at as first_landed_at,
         landed.landed_at,
         landed.transport,
         landed.document_type,
@@ -57,15 +57,15 @@ with_landed_row as (
         landed.landed_file,
         landed.landed_position
     from landed
-    inner join {{ ref('returning_deliveries') }} as returning_deliveries
+    inner join {{ ref('returning_this_run') }} as returning_this_run
         on
-            landed.delivery_id = returning_deliveries.landed_delivery_id
-            and landed.received_at = returning_deliveries.landed_received_at
+            landed.delivery_id = returning_this_run.landed_delivery_id
+            and landed.received_at = returning_this_run.landed_received_at
     where {{ on_days('landed.received_at', facts.returning_days) }}
     union all
     select
-        returning_deliveries.* except (landed_at),
-        returning_deliveries.landed_at as first_landed_at,
+        returning_this_run.* except (landed_at),
+        returning_this_run.landed_at as first_landed_at,
         null as landed_at,
         null as transport,
         decided_before.document_type,
@@ -80,12 +80,12 @@ with_landed_row as (
         3 as landing_rank,
         null as landed_file,
         null as landed_position
-    from {{ ref('returning_deliveries') }} as returning_deliveries
+    from {{ ref('returning_this_run') }} as returning_this_run
     left join decided_before
         on
-            returning_deliveries.resubmission_id is not null
-            and returning_deliveries.landed_delivery_id = decided_before.delivery_id
-            and returning_deliveries.trigger_name = decided_before.trigger_name
+            returning_this_run.resubmission_id is not null
+            and returning_this_run.landed_delivery_id = decided_before.delivery_id
+            and returning_this_run.trigger_name = decided_before.trigger_name
 
 ),
 

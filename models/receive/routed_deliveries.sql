@@ -1,9 +1,9 @@
 {{ config(materialized='ephemeral') }}
 with
 
-current_triggers as (
+triggers_this_run as (
 
-    select * from {{ ref('current_triggers') }}
+    select * from {{ ref('triggers_this_run') }}
 
 ),
 
@@ -51,12 +51,12 @@ final as (
         cast(null as string) as was_waiting_for,
         false as is_gone
     from subscribed
-    left join current_triggers as destinations
+    left join triggers_this_run as destinations
         on
             subscribed.rejected_because is null
             and subscribed.destination = destinations.trigger_name
             and not destinations.is_retired
-    left join current_triggers as all_triggers
+    left join triggers_this_run as all_triggers
         on coalesce(subscribed.trigger_name, destinations.trigger_name) = all_triggers.trigger_name
 
 )

@@ -7,9 +7,9 @@ conditions as (
 
 ),
 
-current_triggers as (
+triggers_this_run as (
 
-    select * from {{ ref('current_triggers') }}
+    select * from {{ ref('triggers_this_run') }}
 
 ),
 
@@ -17,11 +17,11 @@ final as (
 
     select distinct
         conditions.document_type as subscribed_type,
-        current_triggers.api as subscribed_api,
+        triggers_this_run.api as subscribed_api,
         conditions.trigger_name as subscriber
     from conditions
-    inner join current_triggers on conditions.trigger_name = current_triggers.trigger_name
-    where current_triggers.is_in_seed
+    inner join triggers_this_run on conditions.trigger_name = triggers_this_run.trigger_name
+    where triggers_this_run.is_in_seed
 
 )
 

@@ -1,11 +1,11 @@
 {%- set facts = queue_facts() -%}
 {#- a transport may have left the seed while its deliveries wait -#}
-{%- set api = 'coalesce(transports.transport_api, current_triggers.api)' -%}
+{%- set api = 'coalesce(transports.transport_api, triggers_this_run.api)' -%}
 with
 
-current_triggers as (
+triggers_this_run as (
 
-    select * from {{ ref('current_triggers') }}
+    select * from {{ ref('triggers_this_run') }}
 
 ),
 
@@ -68,33 +68,33 @@ with_settings as (
         matched.*,
         conditions.condition_name,
         conditions.service,
-        current_triggers.trigger_id,
-        current_triggers.takes_documents,
+        triggers_this_run.trigger_id,
+        triggers_this_run.takes_documents,
         held.delivery_id is not null as is_held,
-        current_triggers.enabled and current_triggers.is_in_seed as is_enabled,
-        current_triggers.queue_capacity,
-        current_triggers.processing_mode,
-        current_triggers.detect_duplicates,
-        current_triggers.use_history,
-        current_triggers.history_time_to_live_ms,
-        current_triggers.resolver,
-        current_triggers.suspends_on_error,
-        current_triggers.history_removed_until,
+        triggers_this_run.enabled and triggers_this_run.is_in_seed as is_enabled,
+        triggers_this_run.queue_capacity,
+        triggers_this_run.processing_mode,
+        triggers_this_run.detect_duplicates,
+        triggers_this_run.use_history,
+        triggers_this_run.history_time_to_live_ms,
+        triggers_this_run.resolver,
+        triggers_this_run.suspends_on_error,
+        triggers_this_run.history_removed_until,
         transports.transport_api,
         matched.guaranteed
         and (
             {{ api }} != 'JMS'
-            or current_triggers.acknowledgement_mode in ('CLIENT_ACKNOWLEDGE', 'TRANSACTED')
+            or triggers_this_run.acknowledgement_mode in ('CLIENT_ACKNOWLEDGE', 'TRANSACTED')
         ) as is_eligible,
         {{ redelivery('matched.redelivery_count', 'transports') }} as redelivery,
         -- if the trigger has a key expression, its value alone
         if(
-            current_triggers.key is null,
+            triggers_this_run.key is null,
             {{ document_key('matched', api) | indent(12) }},
             nullif(try_element_at(matched.landed_keys, matched.trigger_name), '')
         ) as document_key,
         if(
-            current_triggers.key is null,
+            triggers_this_run.key is null,
             {{ key_source('matched', api) | indent(12) }},
             if(
                 try_element_at(matched.landed_keys, matched.trigger_name) != '', 'EXPRESSION', null
@@ -102,7 +102,7 @@ with_settings as (
         ) as key_source
     from matched
     left join transports on matched.transport = transports.transport
-    left join current_triggers on matched.trigger_name = current_triggers.trigger_name
+    left join triggers_this_run on matched.trigger_name = triggers_this_run.trigger_name
     left join held
         on
             matched.delivery_id = held.delivery_id

@@ -11,7 +11,7 @@ strays as (
         max_by(executions.event, executions.recorded_at) as last_event,
         max(executions.recorded_at) as last_recorded_at
     from {{ ref('stg_trigger_executions') }} as executions
-    left anti join {{ ref('documents_in_execution') }} as open_before
+    left anti join {{ ref('in_execution_this_run') }} as open_before
         on
             executions.delivery_id = open_before.delivery_id
             and executions.trigger_name = open_before.trigger_name

@@ -38,7 +38,7 @@ in_execution as (
         {{ columns }},
         begins_now as begins,
         is_completed as ends
-    from {{ ref('documents_in_execution') }}
+    from {{ ref('in_execution_this_run') }}
     where key_hash is not null
 
 ),

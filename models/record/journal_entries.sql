@@ -3,7 +3,7 @@
 {%- set strays -%}
     select 1
     from {{ ref('stg_trigger_executions') }} as executions
-    left anti join {{ ref('documents_in_execution') }} as documents
+    left anti join {{ ref('in_execution_this_run') }} as documents
         on executions.delivery_id = documents.delivery_id
         and executions.trigger_name = documents.trigger_name
     limit 1
@@ -65,53 +65,11 @@ ended as (
     from (
         {% set ended_columns = 'ended_by, delivery_id, trigger_name, document_type, service, '
             ~ 'landed_delivery_id, recoveries, attempts, last_message' -%}
-        select {{ ended_columns }} from {{ ref('documents_in_execution') }}
+        select {{ ended_columns }} from {{ ref('in_execution_this_run') }}
         union all
         select {{ ended_columns }} from {{ ref('opened_this_run') }}
     )
     where ended_by is not null
-
-),
-
-resubmissions as (
-
-    select
-        if(is_accepted, 'RESUBMITTED', 'REFUSED') as event,
-        resubmitted_delivery_id as delivery_id,
-        trigger_name,
-        cast(null as string) as document_type,
-        resubmission_id as reference_id,
-        if(
-            is_accepted,
-            concat('comes as ', delivery_id),
-            case split_part(refused_for, ' ', 1)
-                when 'NO_DECISION' then 'no decision is known for it'
-                when 'RESUBMITTED' then 'it was resubmitted before'
-                when 'LANDED' then 'it repeats a delivery that has landed'
-                when 'UNREADABLE'
-                    then 'its row cannot be read: give the corrected row as document, in JSON'
-                when 'WRONG_TYPE'
-                    then concat(
-                        substring_index(refused_for, 'WRONG_TYPE ', -1),
-                        ': give the corrected row as document, in JSON'
-                    )
-                when 'LANDED_ROW_GONE'
-                    then 'its landed row was removed: give its document, or land the row again'
-                when 'UNFINISHED' then 'its document is unfinished'
-                when 'INTERRUPTED' then 'its document came back as a recovery: name that one'
-                when 'SETTLED'
-                    then concat(
-                        'its document has succeeded since as ',
-                        settled_by_delivery_id,
-                        ': give force: true to process it all the same'
-                    )
-                when 'UNKNOWN' then 'how its document has ended is no longer in journal_entries'
-                when 'SUCCESS' then 'its document has succeeded'
-                else concat('it is a ', refused_for, ', which is not processed again')
-            end
-        ) as message
-    from {{ ref('resubmission_requests') }}
-    where is_accepted or refused_for != 'REPEATED'
 
 ),
 
@@ -131,7 +89,7 @@ triggers_suspended as (
                 array_except(after_run.suspensions, before_run.published_suspensions)
             ) as suspension
         from {{ ref('trigger_states') }} as after_run
-        inner join {{ ref('current_triggers') }} as before_run
+        inner join {{ ref('triggers_this_run') }} as before_run
             on after_run.trigger_name = before_run.trigger_name
     )
 
@@ -147,7 +105,7 @@ triggers_resumed as (
         cast(null as string) as reference_id,
         'the trigger takes deliveries again' as message
     from {{ ref('trigger_states') }} as after_run
-    inner join {{ ref('current_triggers') }} as before_run
+    inner join {{ ref('triggers_this_run') }} as before_run
         on after_run.trigger_name = before_run.trigger_name
     where not after_run.is_suspended and size(before_run.published_suspensions) > 0
 
@@ -162,7 +120,7 @@ retired as (
         cast(null as string) as document_type,
         cast(null as string) as reference_id,
         'the trigger is no longer known' as message
-    from {{ ref('current_triggers') }}
+    from {{ ref('triggers_this_run') }}
     where is_retired
 
 ),
@@ -189,7 +147,7 @@ final as (
     union all
     select * from ended
     union all
-    select * from resubmissions
+    select * from {{ ref('answered_resubmissions') }}
     union all
     select * from triggers_suspended
     union all

@@ -7,12 +7,12 @@ still_open as (
         documents.* except (attempts, run_id),
         -- attempts are counted from the resumption of the trigger
         if(
-            current_triggers.resumed_at >= documents.last_event_at, 0, documents.attempts
+            triggers_this_run.resumed_at >= documents.last_event_at, 0, documents.attempts
         ) as attempts,
         documents.run_id
-    from {{ ref('documents_in_execution') }} as documents
-    left join {{ ref('current_triggers') }} as current_triggers
-        on documents.trigger_name = current_triggers.trigger_name
+    from {{ ref('in_execution_this_run') }} as documents
+    left join {{ ref('triggers_this_run') }} as triggers_this_run
+        on documents.trigger_name = triggers_this_run.trigger_name
     where documents.ended_by is null
 
 ),

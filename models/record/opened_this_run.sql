@@ -17,7 +17,7 @@ opened as (
 
 settings as (
 
-    select * from {{ ref('current_triggers') }}
+    select * from {{ ref('triggers_this_run') }}
 
 ),
 

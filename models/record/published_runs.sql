@@ -4,8 +4,8 @@
         post_hook='{{ publish_run() }}',
     )
 }}
--- depends_on: {{ ref('current_triggers') }}
--- depends_on: {{ ref('documents_in_execution') }}
+-- depends_on: {{ ref('triggers_this_run') }}
+-- depends_on: {{ ref('in_execution_this_run') }}
 -- depends_on: {{ ref('history_ledger') }}
 -- depends_on: {{ ref('document_status') }}
 -- depends_on: {{ ref('open_documents') }}
@@ -28,7 +28,7 @@ taken as (
         count_if(queue_outcome = 'REJECTED') as rejected,
         -- returning deliveries are counted before the queue, so that a lost one is noticed
         count_if(origin = 'LANDED' and not had_waited)
-        + (select count(*) from {{ ref('returning_deliveries') }}) as taken,
+        + (select count(*) from {{ ref('returning_this_run') }}) as taken,
         {{ greatest_received_at() }} as greatest_received_at,
         {{ event_time_now() }} as event_time
     from {{ ref('trigger_queue') }}

@@ -2,9 +2,9 @@
 {{ config(incremental_strategy='insert_overwrite') }}
 with
 
-current_triggers as (
+triggers_this_run as (
 
-    select * from {{ ref('current_triggers') }}
+    select * from {{ ref('triggers_this_run') }}
 
 ),
 
@@ -50,7 +50,7 @@ suspended as (
         select
             trigger_name,
             explode(suspensions) as suspension
-        from current_triggers
+        from triggers_this_run
         union all
         select * from met_by_deliveries
         union all
@@ -76,24 +76,24 @@ removal as (
 final as (
 
     select
-        current_triggers.trigger_name,
-        current_triggers.enabled and current_triggers.is_in_seed as enabled,
+        triggers_this_run.trigger_name,
+        triggers_this_run.enabled and triggers_this_run.is_in_seed as enabled,
         suspended.trigger_name is not null as is_suspended,
         suspended.suspensions[0].cause as suspended_cause,
         suspended.suspensions[0].since as suspended_since,
         suspended.suspensions[0].caused_by as suspended_by,
         suspended.suspensions[0].reason as suspended_reason,
         coalesce(suspended.suspensions, array()) as suspensions,
-        current_triggers.resumed_at,
-        greatest(current_triggers.history_removed_until, removal.removed_until)
+        triggers_this_run.resumed_at,
+        greatest(triggers_this_run.history_removed_until, removal.removed_until)
             as history_removed_until,
-        current_triggers.takes_documents as took_documents,
-        current_triggers.takes_from,
-        coalesce(current_triggers.known_since_run_id, '{{ invocation_id }}') as known_since_run_id
-    from current_triggers
-    left join suspended on current_triggers.trigger_name = suspended.trigger_name
-    left join removal on current_triggers.trigger_name = removal.trigger_name
-    where not current_triggers.is_retired
+        triggers_this_run.takes_documents as took_documents,
+        triggers_this_run.takes_from,
+        coalesce(triggers_this_run.known_since_run_id, '{{ invocation_id }}') as known_since_run_id
+    from triggers_this_run
+    left join suspended on triggers_this_run.trigger_name = suspended.trigger_name
+    left join removal on triggers_this_run.trigger_name = removal.trigger_name
+    where not triggers_this_run.is_retired
 
 )
 

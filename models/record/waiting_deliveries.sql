@@ -1,4 +1,4 @@
--- depends_on: {{ ref('current_triggers') }}
+-- depends_on: {{ ref('triggers_this_run') }}
 {{
     config(
         incremental_strategy='append',

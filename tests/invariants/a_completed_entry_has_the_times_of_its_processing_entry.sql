@@ -1,7 +1,7 @@
 -- A completed entry starts with the processing one and expires with it, or when its service has
 -- ended where that is later.
 {%- set run = checked_run(
-    ref('decisions'), ref('documents_in_execution'), ref('opened_this_run')
+    ref('decisions'), ref('in_execution_this_run'), ref('opened_this_run')
 ) %}
 with
 
@@ -42,7 +42,7 @@ expected as (
         started_at,
         completed_expires_at as expires_at,
         begins_now as begins
-    from {{ ref('documents_in_execution') }}
+    from {{ ref('in_execution_this_run') }}
     where for_run_id = {{ run }} and is_completed
     union all
     select

@@ -1,13 +1,13 @@
 -- A delivery that waited for an unfinished document of its key is not found new by history once the
 -- document has succeeded, however late that is reported.
-{%- set run = checked_run(ref('decisions'), ref('documents_in_execution')) %}
+{%- set run = checked_run(ref('decisions'), ref('in_execution_this_run')) %}
 select
     decisions.delivery_id,
     decisions.trigger_name,
     decisions.document_key,
     documents.delivery_id as succeeded_delivery_id
 from {{ ref('decisions') }} as decisions
-inner join {{ ref('documents_in_execution') }} as documents
+inner join {{ ref('in_execution_this_run') }} as documents
     on
         decisions.trigger_name = documents.trigger_name
         and decisions.key_hash = documents.key_hash

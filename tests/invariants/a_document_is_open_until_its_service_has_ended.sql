@@ -1,5 +1,5 @@
 {%- set run = checked_run(
-    ref('decisions'), ref('documents_in_execution'), ref('opened_this_run')
+    ref('decisions'), ref('in_execution_this_run'), ref('opened_this_run')
 ) %}
 with
 
@@ -8,7 +8,7 @@ unfinished as (
     select
         delivery_id,
         trigger_name
-    from {{ ref('documents_in_execution') }}
+    from {{ ref('in_execution_this_run') }}
     where for_run_id = {{ run }} and ended_by is null
     union all
     select

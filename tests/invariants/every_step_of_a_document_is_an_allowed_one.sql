@@ -13,7 +13,7 @@ queue as (
 
 in_execution as (
 
-    select * from {{ ref('documents_in_execution') }}
+    select * from {{ ref('in_execution_this_run') }}
     where for_run_id = {{ run }}
 
 ),
@@ -46,7 +46,7 @@ resubmitted as (
         -- a request may name what this same run has rejected, or whose failure it has read
         rejected.rejection_id is not null
         or in_execution.delivery_id is not null as stands_below
-    from {{ ref('resubmission_requests') }} as requests
+    from {{ ref('resubmissions_this_run') }} as requests
     left join rejected on requests.resubmitted_delivery_id = rejected.rejection_id
     left join in_execution
         on

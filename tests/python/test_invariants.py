@@ -449,7 +449,7 @@ VIOLATIONS: dict[str, dict[str, tuple[str, Change]]] = {
             with_more("event = 'SUCCESS'", event="'INTERRUPTED'"),
         ),
         "an unfinished document is received again": (
-            "documents_in_execution",
+            "in_execution_this_run",
             with_more(of("first"), delivery_id="'new'"),
         ),
     },

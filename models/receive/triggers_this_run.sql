@@ -107,7 +107,7 @@ suspended_by_failure as (
             documents.delivery_id as caused_by,
             documents.retry_failure_message as reason
         ) as suspension
-    from {{ ref('documents_in_execution') }} as documents
+    from {{ ref('in_execution_this_run') }} as documents
     left join resumes on documents.trigger_name = resumes.trigger_name
     where
         documents.is_retry_failure

@@ -2,9 +2,9 @@
     recovery, and resubmissions. -#}
 with
 
-current_triggers as (
+triggers_this_run as (
 
-    select * from {{ ref('current_triggers') }}
+    select * from {{ ref('triggers_this_run') }}
 
 ),
 
@@ -26,9 +26,9 @@ waiting as (
         waiting_deliveries.reason as was_waiting_for,
         true as had_waited
     from {{ last_published('waiting_deliveries') }} as waiting_deliveries
-    inner join current_triggers
-        on waiting_deliveries.trigger_name = current_triggers.trigger_name
-    where current_triggers.rewrites_waiting
+    inner join triggers_this_run
+        on waiting_deliveries.trigger_name = triggers_this_run.trigger_name
+    where triggers_this_run.rewrites_waiting
 
 ),
 
@@ -49,7 +49,7 @@ recoveries as (
         cast(null as timestamp) as waiting_since,
         cast(null as string) as was_waiting_for,
         false as had_waited
-    from {{ ref('documents_in_execution') }}
+    from {{ ref('in_execution_this_run') }}
     where ended_by = 'INTERRUPTED'
 
 ),
@@ -72,7 +72,7 @@ resubmissions as (
         cast(null as timestamp) as waiting_since,
         cast(null as string) as was_waiting_for,
         false as had_waited
-    from {{ ref('resubmission_requests') }}
+    from {{ ref('resubmissions_this_run') }}
     -- a rejected landing has landed again
     where is_accepted and not is_landing
 

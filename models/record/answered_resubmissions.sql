@@ -1,0 +1,52 @@
+{{ config(materialized='ephemeral') }}
+with
+
+requests as (
+
+    select * from {{ ref('resubmissions_this_run') }}
+    where is_accepted or refused_for != 'REPEATED'
+
+),
+
+final as (
+
+    select
+        if(is_accepted, 'RESUBMITTED', 'REFUSED') as event,
+        resubmitted_delivery_id as delivery_id,
+        trigger_name,
+        cast(null as string) as document_type,
+        resubmission_id as reference_id,
+        if(
+            is_accepted,
+            concat('comes as ', delivery_id),
+            case split_part(refused_for, ' ', 1)
+                when 'NO_DECISION' then 'no decision is known for it'
+                when 'RESUBMITTED' then 'it was resubmitted before'
+                when 'LANDED' then 'it repeats a delivery that has landed'
+                when 'UNREADABLE'
+                    then 'its row cannot be read: give the corrected row as document, in JSON'
+                when 'WRONG_TYPE'
+                    then concat(
+                        substring_index(refused_for, 'WRONG_TYPE ', -1),
+                        ': give the corrected row as document, in JSON'
+                    )
+                when 'LANDED_ROW_GONE'
+                    then 'its landed row was removed: give its document, or land the row again'
+                when 'UNFINISHED' then 'its document is unfinished'
+                when 'INTERRUPTED' then 'its document came back as a recovery: name that one'
+                when 'SETTLED'
+                    then concat(
+                        'its document has succeeded since as ',
+                        settled_by_delivery_id,
+                        ': give force: true to process it all the same'
+                    )
+                when 'UNKNOWN' then 'how its document has ended is no longer in journal_entries'
+                when 'SUCCESS' then 'its document has succeeded'
+                else concat('it is a ', refused_for, ', which is not processed again')
+            end
+        ) as message
+    from requests
+
+)
+
+select * from final
