@@ -40,8 +40,10 @@ def version_of(engine: Engine, record: str) -> int | None:
 
 
 def check_version(engine: Engine, record: str) -> None:
-    """Refuse a lake of another version than this package's."""
+    """Refuse a lake of another version than this package's, and one that has moved away."""
     version = version_of(engine, record)
+    if version is None and engine.properties(record + MOVED) is not None:
+        raise moved_away(record.rpartition(".")[0])
     if version is not None and version < LAKE_VERSION:
         raise ExactlyOnceError(
             f"exactly_once: the lake of {record} is of version {version}, this package needs "

@@ -181,7 +181,7 @@ class ExactlyOnce:
     # ---------------------------------------------------------------- tables
 
     def check_lake(self, graph: Mapping[str, Any]) -> None:
-        """Refuse a lake of another version than this package's, for a command that only reads."""
+        """Refuse a lake that does not fit this package or has moved, where a command only reads."""
         self.describe(graph)
         check_version(self._engine, self._state.tables.record.relation)
 

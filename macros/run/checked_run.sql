@@ -11,11 +11,12 @@
     {%- if not execute or flags.WHICH not in ['build', 'run', 'test'] or current_run() -%}
         {{ return(sql_text(invocation_id)) }}
     {%- endif -%}
+    {%- set record = graph.nodes['model.exactly_once.published_runs'] -%}
     {%- set published = run_query(
         'select max_by(run_id, run_number) from ' ~ last_published('published_runs')
         ~ " where kind = 'run'"
-    ).rows[0][0] -%}
-    {%- if published is none -%}
+    ).rows[0][0] if adapter.get_relation(none, record.schema, record.alias) -%}
+    {%- if not published -%}
         {%- do exceptions.raise_compiler_error(
             'exactly_once: no run was published yet, there is nothing to test: use `dbt build`'
         ) -%}

@@ -99,6 +99,7 @@ def test_a_preview_publishes_nothing_and_says_what_it_would_have_decided(
 def test_a_test_compares_no_preview_with_the_ledgers(runs: DbtRuns) -> None:
     compares, looks = "every_taken_delivery_has_exactly_one_fate", "a_delivery_is_decided_once"
     select = ("test", "--select", compares, looks)
+    assert "no run was published yet" in "".join(failures(runs.dbt(*select)))
     runs.land("deliveries", [delivery(1, "a")])
     runs.run("run", variables=PREVIEW)
     assert "no run was published yet" in "".join(failures(runs.dbt(*select)))

@@ -103,8 +103,9 @@ def test_a_lake_moves_to_postgresql_and_two_processes_share_it(
     assert f"{runs.landing}.deliveries" in told
 
     # nobody goes on with the old one by mistake
-    (told,) = failures(runs.dbt("run"))[:1]
-    assert "have moved to another catalog" in told
+    for command in (["run"], ["test", "--select", "a_delivery_is_decided_once"]):
+        (told,) = failures(runs.dbt(*command))[:1]
+        assert "have moved to another catalog" in told
     file = tmp_path / "more.jsonl"
     copy = {**delivery(2, uuid="u1"), "landed_at": None}
     file.write_text(json.dumps(copy, default=str) + "\n")
