@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+# in the summary of each snapshot that a run makes
+RUN_ID = "run-id"
 # What the SQL of this project means depends on these, so no profile decides them: each session gets
 # them before its first statement.
 SESSION_SETTINGS = {
@@ -56,6 +58,10 @@ class Engine(Protocol):
 
         With the reserved ones that Iceberg shows among them, `current-snapshot-id` for one.
         """
+        ...
+
+    def snapshot_runs(self, relations: Sequence[str]) -> dict[str, str | None]:
+        """Of each table the run that has made its current snapshot, read fresh."""
         ...
 
     def columns(self, relation: str) -> list[str]:
@@ -124,6 +130,14 @@ class SqlEngine:
         except Exception:
             # gone since it was listed
             return None
+
+    def snapshot_runs(self, relations: Sequence[str]) -> dict[str, str | None]:
+        made = (
+            f"select '{relation}', max_by(summary['{RUN_ID}'], committed_at) "
+            f"from {relation}.snapshots"
+            for relation in relations
+        )
+        return {row[0]: row[1] for row in self.rows(" union all ".join(made))}
 
     def columns(self, relation: str) -> list[str]:
         described = [str(row[0]) for row in self.rows(f"describe table {relation}")]

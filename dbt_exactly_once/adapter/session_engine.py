@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dbt_exactly_once.adapter.engine import Engine, SqlEngine
+from dbt_exactly_once.adapter.engine import RUN_ID, Engine, SqlEngine
 from dbt_exactly_once.errors import errors_in_one_line
 
 if TYPE_CHECKING:
@@ -73,6 +73,14 @@ class SessionEngine(SqlEngine):
             if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
                 raise
             return None
+
+    @errors_in_one_line()
+    def snapshot_runs(self, relations: Sequence[str]) -> dict[str, str | None]:
+        snapshots = {relation: self._table(relation).currentSnapshot() for relation in relations}
+        return {
+            relation: snapshot.summary().get(RUN_ID) if snapshot else None
+            for relation, snapshot in snapshots.items()
+        }
 
     @errors_in_one_line()
     def columns(self, relation: str) -> list[str]:

@@ -62,12 +62,11 @@ def land(
     content = macro_sql(project.package_folder, "delivery_content", columns=target.columns)
     relation, rejected = (f"{project.landing_schema}.{name}" for name in (table, REJECTED))
     spark.sql(f"create namespace if not exists {project.landing_schema}")
-    if spark.catalog.tableExists(relation + MOVED):
-        raise ExactlyOnceError(
-            f"{relation} has moved to another catalog: name the target that leads to it"
-        )
     for name, definition in ((relation, target), (rejected, tables[REJECTED])):
+        _refuse_moved(spark, name)
         spark.sql(definition.ddl(project.landing_schema))
+        # a move may have begun in between, and what lands in a new table here would be lost to all
+        _refuse_moved(spark, name)
         present = spark.table(name).columns
         check_columns(name, [column for column in definition.types if column not in present])
 
@@ -161,6 +160,13 @@ def _view(spark: SparkSession, rows: Any) -> Iterator[str]:
         yield name
     finally:
         spark.catalog.dropTempView(name)
+
+
+def _refuse_moved(spark: SparkSession, relation: str) -> None:
+    if spark.catalog.tableExists(relation + MOVED):
+        raise ExactlyOnceError(
+            f"{relation} has moved to another catalog: name the target that leads to it"
+        )
 
 
 def _append(

@@ -8,6 +8,7 @@ from typing import Any
 
 from dbt.flags import get_flags
 
+from dbt_exactly_once.adapter.engine import RUN_ID
 from dbt_exactly_once.adapter.lake_version import RECORD
 from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING, LOCK_SCHEMA_SETTING
 from dbt_exactly_once.errors import ExactlyOnceError
@@ -23,7 +24,7 @@ from dbt_exactly_once.run.ensure_tables import ensure_tables
 from dbt_exactly_once.run.publication import mains_of
 from dbt_exactly_once.run.state import State
 
-RUN_ID_PROPERTY = "spark.sql.iceberg.snapshot-property.run-id"
+RUN_ID_PROPERTY = f"spark.sql.iceberg.snapshot-property.{RUN_ID}"
 
 
 def begin(
@@ -110,7 +111,7 @@ def _refuse_early_readers(state: State, graph: Mapping[str, Any], selected: Sequ
 
 
 def _freeze(state: State, run_id: str, clock: datetime) -> Run:
-    last, starts = state.publications.as_published()
+    last, starts = state.publications.as_published(run_id)
     consumed = dict(last["landed_snapshots"]) if last else {}
     refs = state.tables.refs(state.tables.landed)
     keep_consumed(state, consumed, refs)

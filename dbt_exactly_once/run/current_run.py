@@ -36,8 +36,6 @@ class Run(Publication):
     publishes: bool = True
     # the snapshots of the seeds that it reads, by their relations
     seeds: dict[str, str] = field(default_factory=dict)
-    # the ledgers that this run has begun to write
-    written: set[str] = field(default_factory=set)
     # entries of history that had expired
     removed: int = 0
     # where main of a table stands that it adds to behind publication

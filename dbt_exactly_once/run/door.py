@@ -27,7 +27,7 @@ from dbt_exactly_once.run.code_version import code_version
 from dbt_exactly_once.run.consumption import landed_rows
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.ensure_tables import ensure_tables
-from dbt_exactly_once.run.guards import guard_ledger
+from dbt_exactly_once.run.guards import guard_ledger, guard_lock
 from dbt_exactly_once.run.state import State
 
 _making = threading.Lock()
@@ -90,6 +90,10 @@ class ExactlyOnce:
     def guard(self, ledger: str) -> None:
         """Refuse a write to a ledger outside of a run that holds lock and branch."""
         guard_ledger(self._state, self.run, ledger)
+
+    def guard_view(self, name: str) -> None:
+        """Refuse to recreate a view that another run may be reading."""
+        guard_lock(self._state, self.run, name)
 
     def branch_snapshots(self) -> dict[str, str]:
         """What each ledger publishes."""

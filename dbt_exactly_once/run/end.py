@@ -11,6 +11,7 @@ from dbt_exactly_once.errors import ExactlyOnceError, errors_in_one_line, one_li
 from dbt_exactly_once.run import maintenance
 from dbt_exactly_once.run.consumption import keep_consumed, tag_of
 from dbt_exactly_once.run.current_run import Run
+from dbt_exactly_once.run.guards import guard_scratch
 from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.upkeep import Upkeep
 
@@ -49,6 +50,7 @@ def publish(state: State, run: Run, news: int, findings: Sequence[str]) -> None:
             f"exactly_once: run {run.run_id} has not written {', '.join(sorted(unwritten))} "
             "and publishes nothing: use `dbt build` or `dbt run`"
         )
+    guard_scratch(state, run)
     state.publications.publish(run)
     # where they are since this run has begun
     tagged = {name: {tag_of(state): consumed or ""} for name, consumed in run.consumed.items()}
@@ -69,8 +71,11 @@ def end(state: State, run: Run, upkeep_every: int, retention: Mapping[str, Any] 
     try:
         _leave_branch(state, run)
         if not run.published:
-            for table in state.tables.ledgers.values():
-                state.engine.drop_branch(table.relation, run.branch)
+            if not state.publications.forget(run):
+                run.messages.append(
+                    f"run {run.number} was published, but this command was stopped before it knew; "
+                    "the next one finishes it"
+                )
         elif upkeep_every and run.number % upkeep_every == 0:
             run.messages += _maintain(state, run, retention or {})
     finally:

@@ -24,6 +24,17 @@ def guard_lock(state: State, run: Run | None, model: str) -> Run:
     return run
 
 
+def guard_scratch(state: State, run: Run) -> None:
+    """Refuse to publish what a run that slept has written to a table of this run meanwhile."""
+    makers = state.engine.snapshot_runs([table.relation for table in state.tables.recreated])
+    others = sorted(relation for relation, run_id in makers.items() if run_id != run.run_id)
+    if others:
+        raise ExactlyOnceError(
+            f"exactly_once: {', '.join(others)} was written by run {makers[others[0]]} while run "
+            f"{run.run_id} was at work, which publishes nothing; start it again"
+        )
+
+
 def guard_ledger(state: State, run: Run | None, ledger: str) -> None:
     """Refuse a write to a ledger outside of a run that holds lock and branch."""
     run = guard_lock(state, run, ledger)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine
@@ -36,6 +36,8 @@ class Publication:
     lock_id: str
     # where main of each ledger must still be when it is published
     starts: dict[str, str]
+    # the ledgers that it has begun to write; each has its branch from then on
+    written: set[str] = field(default_factory=set)
     published: bool = False
 
     @property
@@ -85,14 +87,19 @@ class Publications:
         }
 
     def as_published(
-        self, but: str | None = None
+        self, lock_id: str, but: str | None = None
     ) -> tuple[dict[str, Any] | None, dict[str, str | None]]:
         """The last row of published_runs, and main of each ledger, which is as that row has it.
 
-        What was published is finished first. but: the ledger that may be missing or changed.
+        What was published is finished first, and what was not can no longer be: a commit of a dead
+        run that is still on its way to published_runs finds its branch gone. lock_id: the command
+        that holds the lock; but: the ledger that may be missing or changed.
         """
+        self._drop_branches(lock_id, {RECORD: self._record_refs()})
         last = self.last()
-        mains = self._finish(last, but)
+        refs = self._finish(last, but)
+        self._drop_branches(lock_id, {name: refs[name] for name in refs if name != RECORD})
+        mains = mains_of(refs)
         self._check(last, mains, but)
         return last, mains
 
@@ -110,21 +117,52 @@ class Publications:
     def publish(self, publication: Publication) -> None:
         """Make a branch the truth, `published_runs` first.
 
-        Raises ExactlyOnceError where the lock is lost, or a ledger has moved meanwhile.
+        Raises ExactlyOnceError where the lock is lost, or a ledger or its branch has moved
+        meanwhile.
         """
         refs = self.refs()
         mains = mains_of(refs)
-        moved = [name for name, start in publication.starts.items() if mains[name] != start]
-        if moved or self._lock.holder() != publication.lock_id:
+        lost = {name for name, start in publication.starts.items() if mains[name] != start}
+        lost |= {name for name in publication.written if publication.branch not in refs[name]}
+        if lost or self._lock.holder() != publication.lock_id:
             raise ExactlyOnceError(
                 f"exactly_once: run {publication.run_id} lost its "
-                f"{'ground in ' + ', '.join(moved) if moved else 'lock'} to another run and "
+                f"{'ground in ' + ', '.join(sorted(lost)) if lost else 'lock'} to another run and "
                 "publishes nothing; start it again"
             )
         for name in self._record_first():
             if publication.branch in refs[name]:
-                self._engine.fast_forward(self._ledgers[name].relation, publication.branch)
+                self._move_main(name, publication.branch, refs[name][publication.branch])
                 publication.published = True
+
+    def forget(self, publication: Publication) -> bool:
+        """Drop the branches of a publication that has not happened; returns whether that is so.
+
+        The branch of published_runs goes first: from then on no commit that is still on its way
+        can make it happen. Where one has, its other branches stay for the next command to finish.
+        """
+        record = self._record_refs()
+        snapshot = record.get(publication.branch)
+        self._engine.drop_branch(self._tables.record.relation, publication.branch)
+        main = self._record_refs().get("main")
+        if main != publication.starts[RECORD] and snapshot in (None, main):
+            return False
+        for name in self._ledgers:
+            if name != RECORD:
+                self._engine.drop_branch(self._ledgers[name].relation, publication.branch)
+        return True
+
+    def _move_main(self, name: str, branch: str, snapshot: str) -> None:
+        """Move main of a ledger to a branch; only the answer of the commit may be lost."""
+        try:
+            self._engine.fast_forward(self._ledgers[name].relation, branch)
+        except Exception:
+            found = self._tables.refs({name: self._ledgers[name]})[name]
+            if found.get("main") != snapshot:
+                raise
+
+    def _record_refs(self) -> dict[str, str]:
+        return self._tables.refs({RECORD: self._tables.record})[RECORD]
 
     def _record_first(self) -> list[str]:
         """The ledgers in the order in which they are published."""
@@ -132,11 +170,13 @@ class Publications:
 
     # ---------------------------------------------------------------- recover
 
-    def _finish(self, last: dict[str, Any] | None, but: str | None = None) -> dict[str, str | None]:
-        """Finish a publication that was cut short and drop the branches of dead runs.
+    def _finish(
+        self, last: dict[str, Any] | None, but: str | None = None
+    ) -> dict[str, dict[str, str]]:
+        """Finish a publication that was cut short.
 
-        Moves the ledgers that are left behind, from the row alone. Returns where main of each
-        ledger is then.
+        Moves the ledgers that are left behind, from the row alone. Returns branches and tags of
+        each ledger as they are then.
         """
         refs = self.refs()
         # made by a command that was killed before it gave them a first snapshot
@@ -144,25 +184,31 @@ class Publications:
         for table in unwritten:
             self._engine.rows(table.no_rows(table.relation))
         refs = self.refs() if unwritten else refs
-        mains = mains_of(refs)
         for name, published in (last["ledger_publishes"] if last else {}).items():
             start = last["ledger_starts"].get(name)
             if (
-                name in mains
+                name in refs
                 and name != but
-                and published not in (mains[name], start)
-                and self._is_at(name, start, mains[name])
+                and published not in (refs[name]["main"], start)
+                and self._is_at(name, start, refs[name]["main"])
             ):
                 self._engine.rows(
                     f"call {self._engine.catalog()}.system.set_current_snapshot("
                     f"'{self._tables.full_name(self._ledgers[name])}', {published})"
                 )
-                mains[name] = published
-        for name in self._record_first():
-            for branch in refs[name]:
-                if branch.startswith(BRANCH_PREFIX):
-                    self._engine.drop_branch(self._ledgers[name].relation, branch)
-        return mains
+                refs[name]["main"] = published
+        return refs
+
+    def _drop_branches(self, lock_id: str, refs: Mapping[str, Mapping[str, str]]) -> None:
+        """Drop the branches of dead runs; raises where others hold the lock, whose they may be."""
+        found = [(name, b) for name in refs for b in refs[name] if b.startswith(BRANCH_PREFIX)]
+        if found and self._lock.holder() != lock_id:
+            raise ExactlyOnceError(
+                f"exactly_once: {lock_id} has lost its lock to another run before it finished what "
+                "was published; start it again"
+            )
+        for name, branch in found:
+            self._engine.drop_branch(self._ledgers[name].relation, branch)
 
     def _check(
         self,

@@ -29,10 +29,17 @@ class Tables:
         }
         # the ids of the models that make up a run
         self.transaction = frozenset(node["unique_id"] for node in of_transaction)
-        self._scratch = [
-            Table(node["alias"], node["schema"])
+        scratch = [
+            node
             for node in of_transaction
             if node["config"]["materialized"] != "view" and not is_ledger(node)
+        ]
+        self._scratch = [Table(node["alias"], node["schema"]) for node in scratch]
+        # by each run, once; resolvers answer in rounds, and only where they are asked
+        self.recreated = [
+            Table(node["alias"], node["schema"])
+            for node in scratch
+            if node["config"]["materialized"] == "table"
         ]
 
     @property

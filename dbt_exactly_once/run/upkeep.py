@@ -47,7 +47,7 @@ class Upkeep:
     def of_last(cls, state: State, lock_id: str, but: str | None = None) -> Upkeep:
         """Upkeep behind the last publication; it begins as a run does, see
         Publications.as_published."""
-        last, _ = state.publications.as_published(but)
+        last, _ = state.publications.as_published(lock_id, but)
         return cls(state, lock_id, last or BEFORE_ALL)
 
     @property
@@ -88,7 +88,12 @@ class Upkeep:
         was, where the change has been made there already.
         """
         mains = self.mains()
-        publication = Publication(run_id=self._next_id(kind), lock_id=self._lock_id, starts=mains)
+        publication = Publication(
+            run_id=self._next_id(kind),
+            lock_id=self._lock_id,
+            starts=mains,
+            written={RECORD, *changes},
+        )
         branch = publication.branch
         for name, statement in changes.items():
             relation = self._tables.ledgers[name].relation

@@ -34,6 +34,8 @@ class Call:
     message: str | None = None
     result: str | None = None
     ended_at: datetime | None = None
+    # the row that records how it ended: the same however often it is written
+    outcome: str = ""
 
     @property
     def document(self) -> str:

@@ -7,6 +7,8 @@ moved meanwhile, and where the branch is gone: who takes over from a run drops i
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 from dbt_exactly_once.adapter.engine import Engine, literal
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.services.executions import main_of, move_main
@@ -64,12 +66,14 @@ class Effect:
         """
         refused = move_main(self._engine, self._relation, self.branch)
         for _ in range(TRIALS):
+            # before the look: where another process publishes behind it, this main has moved
+            main = main_of(self._engine, self._relation)
             if not refused or self.is_published():
                 return ""
             start = self._start()
             if start is None:
                 return refused
-            refused = self._publish_behind_others(start)
+            refused = self._publish_behind_others(start, main)
         return refused
 
     def is_published(self) -> bool:
@@ -85,8 +89,9 @@ class Effect:
 
     def drop(self) -> None:
         """Drop the branch, where it is there: what was not published is gone."""
-        self._engine.drop_branch(self._relation, self.branch)
-        self._engine.drop_branch(self._relation, f"{self.branch}_again")
+        for branch in self._refs():
+            if branch.startswith(self.branch):
+                self._engine.drop_branch(self._relation, branch)
 
     @property
     def _is_of_effect(self) -> str:
@@ -103,11 +108,11 @@ class Effect:
         )
         return str(found[0][0]) if found and self.branch in self._refs() else None
 
-    def _publish_behind_others(self, start: str) -> str:
-        """Add the rows of the branch to main as it is now; returns why not, else an empty text."""
-        again = f"{self.branch}_again"
-        self._engine.drop_branch(self._relation, again)
-        self._create(again, main_of(self._engine, self._relation))
+    def _publish_behind_others(self, start: str, main: str) -> str:
+        """Add the rows of the branch to a main; returns why not, else an empty text."""
+        # two processes may publish one effect: each has a branch of its own
+        again = f"{self.branch}_again_{uuid4().hex}"
+        self._create(again, main)
         self._insert(
             again,
             f"select * from {self._relation} with (`start-snapshot-id` = '{start}', "

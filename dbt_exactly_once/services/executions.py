@@ -65,7 +65,8 @@ class Executions:
             try:
                 patiently(
                     self._engine.rows,
-                    f"alter table {self.relation} create branch {branch} as of version {before} "
+                    f"alter table {self.relation} create branch if not exists {branch} "
+                    f"as of version {before} "
                     f"retain {BRANCH_DAYS} days",
                 )
                 self.append(rows(work), branch)

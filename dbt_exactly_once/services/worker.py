@@ -198,7 +198,9 @@ class Worker:
         ended = self._ended_calls
         if not ended or time.monotonic() < self._report_at:
             return
-        rows = " union all ".join(rows_of([call], str(call.event)) for call in ended)
+        for call in ended:
+            call.outcome = call.outcome or rows_of([call], str(call.event))
+        rows = " union all ".join(call.outcome for call in ended)
         try:
             self._executions.append(rows)
         except Exception as error:

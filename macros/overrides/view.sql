@@ -20,6 +20,9 @@
             -- {{ relation }} is this view already
         {%- endcall -%}
     {%- else -%}
+        {%- if current_run() and 'transaction' in model.tags -%}
+            {%- do adapter.exactly_once.guard_view(model.name) -%}
+        {%- endif -%}
         {%- if existing is not none and not existing.is_view -%}
             {%- do adapter.drop_relation(existing) -%}
         {%- endif -%}

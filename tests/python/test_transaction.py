@@ -12,9 +12,13 @@ import pytest
 from dbt_runs import LEDGERS, DbtRuns, failures
 from pyspark.sql import SparkSession
 
+from dbt_exactly_once.adapter.engine import Engine
 from dbt_exactly_once.adapter.session_engine import SessionEngine
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.process import ProcessIdentity
+from dbt_exactly_once.run.begin import RUN_ID_PROPERTY
+from dbt_exactly_once.run.door import ExactlyOnce
+from dbt_exactly_once.run.publication import Publication, Publications
 
 DEAD = "00000000-dead"
 
@@ -176,3 +180,190 @@ def test_a_lock_whose_answer_was_lost_is_the_runs_own(
     assert len(lost) == 1
     assert runs.rows("select count(*) from {schema}.published_runs") == [(1,)]
     assert leftovers(runs) == []
+
+
+RUN = ("run", "--select", "tag:transaction")
+
+
+def decided(runs: DbtRuns) -> list[tuple[str, str]]:
+    """What was decided, once, in runs that are numbered through."""
+    numbers = runs.rows("select run_number from {schema}.published_runs order by 1")
+    assert numbers == [(number + 1,) for number in range(len(numbers))]
+    rows = runs.rows(
+        "select delivery_id, status from {schema}.document_status "
+        "where trigger_name = 'orders_by_history' order by 1"
+    )
+    assert len(rows) == len(set(rows))
+    return rows
+
+
+@pytest.mark.parametrize("table", ["published_runs", "document_status"])
+def test_a_commit_whose_answer_was_lost_publishes(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    fast_forward = SessionEngine.fast_forward
+
+    def lose(engine: SessionEngine, relation: str, branch: str) -> None:
+        fast_forward(engine, relation, branch)
+        if relation.endswith(f".{table}"):
+            raise RuntimeError("504 Gateway Timeout")
+
+    monkeypatch.setattr(SessionEngine, "fast_forward", lose)
+    runs.land("deliveries", [delivery(1)])
+    runs.run(*RUN)
+    assert decided(runs) == [("d1", "NEW")]
+    assert leftovers(runs) == []
+
+
+def test_a_run_that_did_not_learn_that_it_was_published_is_finished(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Nor was anything lost: its branches stay for the next command."""
+    runs.run(*RUN)
+
+    def stop(publications: Publications, name: str, branch: str, snapshot: str) -> None:
+        publications._engine.fast_forward(f"{runs.schema}.{name}", branch)
+        raise RuntimeError("the catalog does not answer any more")
+
+    monkeypatch.setattr(Publications, "_move_main", stop)
+    runs.land("deliveries", [delivery(1)])
+    assert not runs.dbt(*RUN, quiet=False).success
+    said = capfd.readouterr().out
+    assert "was published, but this command was stopped before it knew" in said
+    assert "nothing was published" not in said
+    monkeypatch.undo()
+    # another program forgets what neither branch nor tag names
+    for name in LEDGERS:
+        runs.spark.sql(
+            f"call lake.system.expire_snapshots('{runs.schema}.{name}', "
+            "timestamp '2999-01-01 00:00:00', 1)"
+        )
+    runs.land("deliveries", [delivery(2, uuid="u1")])
+    runs.run(*RUN)
+    assert decided(runs) == [("d1", "NEW"), ("d2", "DUPLICATE")]
+    assert leftovers(runs) == []
+
+
+def test_a_commit_of_a_dead_run_that_comes_late_publishes_nothing(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was on its way to published_runs while the next run took over."""
+    runs.run(*RUN)
+    dead: list[Publication] = []
+
+    def die(_: Publications, publication: Publication) -> None:
+        dead.append(publication)
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr(Publications, "publish", die)
+    monkeypatch.setattr(Publications, "forget", lambda *_: True)
+    runs.land("deliveries", [delivery(1)])
+    assert not runs.dbt(*RUN).success
+    monkeypatch.undo()
+    assert any(dead[0].branch in left for left in leftovers(runs))
+
+    last = Publications.last
+    refused: list[str] = []
+
+    def come_late(publications: Publications) -> Any:
+        found = last(publications)
+        if not refused:
+            with pytest.raises(Exception, match=r"(?i)branch|ref") as error:
+                publications._engine.fast_forward(
+                    publications._tables.record.relation, dead[0].branch
+                )
+            refused.append(str(error.value))
+        return found
+
+    monkeypatch.setattr(Publications, "last", come_late)
+    runs.land("deliveries", [delivery(2, uuid="u1")])
+    runs.run(*RUN)
+    assert refused
+    assert decided(runs) == [("d1", "NEW"), ("d2", "DUPLICATE")]
+    assert leftovers(runs) == []
+
+
+@pytest.mark.parametrize("ledger", ["document_status", "published_runs"])
+def test_a_run_whose_branch_was_dropped_publishes_nothing(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch, ledger: str
+) -> None:
+    """By a run that slept while this one took over, and woke before it had looked for the lock."""
+    runs.run(*RUN)
+    before = mains(runs)
+    publish = Publications.publish
+
+    def drop_first(publications: Publications, publication: Publication) -> None:
+        publications._engine.drop_branch(f"{runs.schema}.{ledger}", publication.branch)
+        publish(publications, publication)
+
+    monkeypatch.setattr(Publications, "publish", drop_first)
+    runs.land("deliveries", [delivery(1)])
+    (told,) = failures(runs.dbt(*RUN))[:1]
+    assert f"lost its ground in {ledger} to another run and publishes nothing" in told
+    assert mains(runs) == before
+    monkeypatch.undo()
+    runs.run(*RUN)
+    assert decided(runs) == [("d1", "NEW")]
+
+
+def test_a_run_that_has_lost_its_lock_drops_no_branches(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may be those of the run that holds it now."""
+    runs.run(*RUN)
+    relation = f"{runs.schema}.document_status"
+    runs.spark.sql(f"alter table {relation} create branch run_of_another")
+    monkeypatch.setattr("dbt_exactly_once.run.lock.RunLock.holder", lambda _: "another")
+    runs.land("deliveries", [delivery(1)])
+    (told,) = failures(runs.dbt(*RUN))[:1]
+    assert "has lost its lock to another run before it finished" in told
+    assert "document_status: run_of_another" in leftovers(runs)
+    monkeypatch.undo()
+
+
+def test_what_a_sleeping_run_has_written_to_the_tables_of_a_run_is_not_published(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs.run(*RUN)
+    publish = ExactlyOnce.publish
+
+    def replace_first(door: ExactlyOnce, *arguments: Any) -> None:
+        engine: Engine = door._engine
+        own = engine.setting(RUN_ID_PROPERTY)
+        engine.set(RUN_ID_PROPERTY, "sleeper")
+        table = f"{runs.schema}.opened_this_run"
+        runs.spark.sql(f"create or replace table {table} using iceberg as select * from {table}")
+        engine.set(RUN_ID_PROPERTY, str(own))
+        publish(door, *arguments)
+
+    monkeypatch.setattr(ExactlyOnce, "publish", replace_first)
+    runs.land("deliveries", [delivery(1)])
+    (told,) = failures(runs.dbt(*RUN))[:1]
+    assert f"{runs.schema}.opened_this_run was written by run sleeper while run" in told
+    monkeypatch.undo()
+    assert decided(runs) == []
+    runs.run(*RUN)
+    assert decided(runs) == [("d1", "NEW")]
+
+
+def test_a_run_that_has_lost_its_lock_recreates_no_view_of_its_successor(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs.run(*RUN)
+    begin = ExactlyOnce.begin
+    views = "show create table {schema}.stg_deliveries"
+    before = runs.rows(views)
+
+    def sleep(door: ExactlyOnce, *arguments: Any) -> Any:
+        run = begin(door, *arguments)
+        runs.spark.sql(f"alter table {runs.schema}.run_lock rename to {runs.schema}.buried")
+        return run
+
+    monkeypatch.setattr(ExactlyOnce, "begin", sleep)
+    runs.land("deliveries", [delivery(1)])
+    told = failures(runs.dbt(*RUN))
+    assert any("before it wrote stg_deliveries" in text for text in told)
+    assert runs.rows(views) == before
+    monkeypatch.undo()
+    runs.run(*RUN)
+    assert decided(runs) == [("d1", "NEW")]
