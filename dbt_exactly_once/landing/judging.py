@@ -57,6 +57,7 @@ def contract(project: Project, target: LandedTable) -> tuple[str, dict[str, str]
             "which the project gives')"
         ),
         "MISSING_RECEIVED_AT": literal("received_at is missing"),
+        "IMPOSSIBLE_RECEIVED_AT": literal("received_at is not in the years 1 to 9999"),
         "MISSING_GUARANTEED": literal("guaranteed is missing"),
         "UNKNOWN_TRANSPORT": (
             "concat('transport ', coalesce(transport, 'null'), "

@@ -7,6 +7,8 @@
         when delivery_id like '%/recovery-%' or delivery_id like '%/resubmission-%'
             then 'RESERVED_ID'
         when received_at is null then 'MISSING_RECEIVED_AT'
+        -- other writers can append what no tool shows or reads
+        when year(received_at) not between 1 and 9999 then 'IMPOSSIBLE_RECEIVED_AT'
         when not coalesce({{ transport_known }}, false) then 'UNKNOWN_TRANSPORT'
         when guaranteed is null then 'MISSING_GUARANTEED'
     end

@@ -1,6 +1,7 @@
 {% macro reported_by_services(executions, settings, resumed_now='resumed_at') -%}
     {#- What services have reported of each document: one row per delivery and trigger. Of several
-        reports an end rules, else the latest; of the same instant a start comes first.
+        reports an end rules, else the latest; of the same instant a start comes first. Rows with an
+        event that is none are left out.
 
         executions: a relation with the columns of landing.trigger_executions; settings: one with
         trigger_name, max_retry_attempts, on_retry_failure and resumed_at: attempts recorded until
@@ -61,6 +62,7 @@
                 event != 'STARTED' as is_end
             ) as spoken
         from {{ executions }}
+        where {{ is_report() }}
     ) as executions
     inner join {{ settings }} as settings on executions.trigger_name = settings.trigger_name
     group by executions.delivery_id, executions.trigger_name

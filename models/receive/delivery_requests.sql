@@ -83,6 +83,13 @@ same_request as (
 
 ),
 
+known_triggers as (
+
+    select trigger_name from {{ ref('triggers_this_run') }}
+    where not is_retired
+
+),
+
 judged as (
 
     select
@@ -98,6 +105,7 @@ judged as (
         case
             when same_request.reference_id is not null then 'REPEATED'
             when targets.delivery_id is null then 'NO_DECISION'
+            when known_triggers.trigger_name is null then 'UNKNOWN_TRIGGER'
             when targets.outcome not in ({{ can_be_resubmitted }}) then targets.outcome
             when
                 still_waiting.line_id is not null
@@ -113,6 +121,7 @@ judged as (
         on
             requests.delivery_id = targets.delivery_id
             and requests.trigger_name = targets.trigger_name
+    left join known_triggers on requests.trigger_name = known_triggers.trigger_name
     left join latest
         on
             targets.line_id = latest.line_id

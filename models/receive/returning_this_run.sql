@@ -41,7 +41,9 @@ recoveries as (
         landed_received_at,
         received_at,
         landed_at,
-        if(redelivery_count >= 0, redelivery_count + 1, redelivery_count) as redelivery_count,
+        -- the greatest count stays the greatest
+        if(redelivery_count between 0 and 2147483646, redelivery_count + 1, redelivery_count)
+            as redelivery_count,
         'RECOVERY' as origin,
         recoveries + 1 as recoveries,
         resubmission_id,

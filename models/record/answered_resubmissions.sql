@@ -21,6 +21,8 @@ final as (
             concat('comes as ', delivery_id),
             case split_part(refused_for, ' ', 1)
                 when 'NO_DECISION' then 'no decision is known for it'
+                when 'UNKNOWN_TRIGGER'
+                    then 'its trigger was retired: bring it back into seeds/triggers.csv first'
                 when 'RESUBMITTED' then 'it was resubmitted before'
                 when 'LANDED' then 'it repeats a delivery that has landed'
                 when 'UNREADABLE'

@@ -19,11 +19,32 @@ strays as (
         on
             executions.delivery_id = opened.delivery_id
             and executions.trigger_name = opened.trigger_name
+    where {{ is_report() }}
     group by executions.delivery_id, executions.trigger_name, executions.service
 
 ),
 
-final as (
+of_no_event as (
+
+    select
+        'UNKNOWN_EVENT' as event,
+        delivery_id,
+        trigger_name,
+        cast(null as string) as document_type,
+        service as reference_id,
+        concat(
+            count(*),
+            ' executions say ',
+            coalesce(event, 'no event'),
+            ', they change nothing: STARTED, SUCCESS, ERROR and TRANSIENT_ERROR are known'
+        ) as message
+    from {{ ref('stg_trigger_executions') }}
+    where not coalesce({{ is_report() }}, false)
+    group by delivery_id, trigger_name, service, event
+
+),
+
+of_others as (
 
     select
         if(decided.delivery_id is null, 'EARLY', 'IGNORED') as event,
@@ -47,6 +68,14 @@ final as (
         on
             strays.delivery_id = decided.delivery_id
             and strays.trigger_name = decided.trigger_name
+
+),
+
+final as (
+
+    select * from of_others
+    union all
+    select * from of_no_event
 
 )
 

@@ -1,11 +1,15 @@
 {{ config(incremental_strategy='append') }}
-{#- Statuses are read only where a service has reported of a document that is not open. -#}
+{#- Statuses are read only where a service has reported of a document that is not open, or said what
+    is no report. -#}
 {%- set strays -%}
     select 1
     from {{ ref('stg_trigger_executions') }} as executions
     left anti join {{ ref('in_execution_this_run') }} as documents
         on executions.delivery_id = documents.delivery_id
         and executions.trigger_name = documents.trigger_name
+    union all
+    select 1 from {{ ref('stg_trigger_executions') }}
+    where not coalesce({{ is_report() }}, false)
     limit 1
 {%- endset -%}
 {%- set run = current_run() -%}

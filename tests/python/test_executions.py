@@ -154,3 +154,55 @@ def test_a_document_that_came_back_too_often_is_in_the_logs(runs: DbtRuns) -> No
         "select landed_delivery_id, acknowledged_for from {schema}.acknowledgements "
         f"where delivery_id = '{named}'"
     ) == [("dying", "IN_DOUBT")]
+
+
+def test_a_heartbeat_from_before_a_resume_is_no_new_attempt(runs: DbtRuns) -> None:
+    """It lands late, behind the failure that it comes before, and interrupts nothing."""
+    issued = {"command_id": "c1", "issued_at": at(1), "issued_by": "me"}
+    runs.land("trigger_commands", [{**issued, "trigger_name": "early", "command": "RESUME"}])
+    runs.decide(clock=at(2))
+    report(runs, (-2, "early", "STARTED", 1))
+    runs.decide(clock=at(100))
+    assert known(runs)["early"] == ["TRANSIENT_ERROR", 0]
+
+
+def test_an_event_that_is_none_changes_nothing_and_is_shown(runs: DbtRuns) -> None:
+    """No run stops at it for ever; a document whose service says it is not taken for begun."""
+    report(runs, (1, "late", "PROGRESS", 1), (1, "early", "STARTED", 1))
+    # between two reports that mean something, and after the last attempt has failed
+    report(runs, (2, "early", "TRANSIENT_ERROR", 9), (3, "early", "PROGRESS", 9))
+    runs.run("build", "--selector", "hot_path", clock=at(4))
+    assert "early" in known(runs)
+    assert known(runs)["late"] == [None, 0]
+    assert runs.rows(
+        "select delivery_id, reference_id, message from {schema}.journal_entries "
+        "where event = 'UNKNOWN_EVENT' order by delivery_id"
+    ) == [
+        (
+            name,
+            "ship",
+            "1 executions say PROGRESS, they change nothing: STARTED, SUCCESS, ERROR and "
+            "TRANSIENT_ERROR are known",
+        )
+        for name in ("early", "late")
+    ]
+
+
+def test_a_time_that_nothing_can_show_is_rejected(runs: DbtRuns) -> None:
+    """Another writer can append it; runs behind it go on."""
+    columns = "delivery_id, received_at, transport, document_type, guaranteed, uuid"
+    for number, time in enumerate(("+20000-01-01 00:00:00", "-0001-01-01 00:00:00")):
+        runs.spark.sql(
+            f"insert into {runs.landing}.deliveries ({columns}) "
+            f"values ('t{number}', timestamp '{time}', 'RABBITMQ', 'late', true, 'k')"
+        )
+    runs.decide(clock=at(5))
+    shared = {"received_at": NOON, "landed_at": NOON, "transport": "RABBITMQ", "guaranteed": True}
+    runs.land("deliveries", [{"delivery_id": "n", "uuid": "n", "document_type": "late", **shared}])
+    runs.decide(clock=at(6))
+    assert runs.rows(
+        "select delivery_id, reason from {schema}.rejected_deliveries order by delivery_id"
+    ) == [("t0", "IMPOSSIBLE_RECEIVED_AT"), ("t1", "IMPOSSIBLE_RECEIVED_AT")]
+    assert runs.rows("select status from {schema}.document_status where delivery_id = 'n'") == [
+        ("NOT_CHECKED",)
+    ]

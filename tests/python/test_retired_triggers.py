@@ -121,3 +121,38 @@ def test_a_trigger_that_is_disabled_or_enabled_is_published_without_other_news(
     published = runs.rows("select count(*) from {schema}.published_runs")
     assert enabled(4, "on")
     assert runs.rows("select count(*) from {schema}.published_runs") == published
+
+
+def test_a_request_for_a_retired_trigger_is_refused(runs: DbtRuns) -> None:
+    """Nobody would process what it asks for; once the trigger is back it may be asked again."""
+    configure(runs, "kept", "gone")
+    # without a key a document that was delivered before is in doubt
+    runs.seed(
+        "triggers",
+        [{"trigger_name": name, "detect_duplicates": True} for name in ("kept", "gone")],
+    )
+    runs.run("seed")
+    landed = {
+        **vars(Delivery("d1", NOON, landed_at=NOON, document_type="orders:placed", uuid="u1")),
+        "redelivery_count": 1,
+    }
+    runs.land("deliveries", [landed])
+    runs.decide(clock=NOON + timedelta(minutes=1))
+    configure(runs, "kept")
+    runs.decide(clock=NOON + timedelta(minutes=2))
+    assert retire(runs, "gone") == ""
+    runs.decide(clock=NOON + timedelta(minutes=3))
+
+    def ask(number: int) -> list[tuple[str, str]]:
+        request = {"resubmission_id": f"r{number}", "delivery_id": "d1", "trigger_name": "gone"}
+        runs.land("resubmissions", [request])
+        runs.decide(clock=NOON + timedelta(minutes=3 + number))
+        return runs.rows(
+            "select event, message from {schema}.journal_entries "
+            f"where reference_id = 'r{number}'"
+        )
+
+    refused = "its trigger was retired: bring it back into seeds/triggers.csv first"
+    assert ask(1) == [("REFUSED", refused)]
+    configure(runs, "kept", "gone")
+    assert ask(2) == [("RESUBMITTED", "comes as d1/resubmission-1")]

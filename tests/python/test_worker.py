@@ -343,6 +343,35 @@ def test_a_worker_that_is_stopped_again_and_again_waits_for_its_calls() -> None:
     assert time.monotonic() - began > 0.25
 
 
+def test_an_outcome_is_the_same_row_however_often_it_is_written() -> None:
+    """The first time may have taken effect; a later time would pass a retry begun since."""
+    written: list[str] = []
+
+    class Unsure(ALake):
+        def append(self, rows: str) -> None:
+            if "'TRANSIENT_ERROR'" in rows:
+                written.append(rows)
+                if len(written) == 1:
+                    raise RuntimeError("504 Gateway Timeout")
+
+    def ship(_: Work) -> None:
+        raise TransientError("the van is late")
+
+    lake = Unsure(1, [])
+    Worker(
+        lake,  # type: ignore[arg-type]
+        "schema",
+        lake,  # type: ignore[arg-type]
+        {"ship": ship},
+        Work,
+        TransientError,
+        poll_seconds=0.05,
+        echo=lambda _: None,
+    ).run(once=True, tries_again=False)
+    assert len(written) == 2
+    assert written[0] == written[1]
+
+
 def test_a_second_signal_ends_a_worker_in_the_middle_of_a_write() -> None:
     go = threading.Event()
 
