@@ -13,12 +13,19 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _FIELD = "\x00"
-_NUMBER = r"[-+]?\.?\d"
+_COMPARES = r"(?:<=>|<=|>=|<>|!=|==|=|<|>|[-+*/])"
+# a literal, or the column that is a number
+_NUMBER = r"(?:[-+]?\s*\.?\d|\bredelivery_count\b)"
 _UNTYPED_NUMBER = re.compile(
-    rf"{_FIELD}\s*(?:<=>|<=|>=|<>|!=|==|=|<|>|[-+*/])\s*{_NUMBER}"
-    rf"|\d\s*(?:<=>|<=|>=|<>|!=|==|=|<|>|[-+*/])\s*{_FIELD}"
+    rf"{_FIELD}\s*{_COMPARES}[\s(]*{_NUMBER}"
+    rf"|(?:\b\d[\w.]*|\bredelivery_count)\s*{_COMPARES}[\s(]*{_FIELD}"
     rf"|{_FIELD}\s+(?:not\s+)?between\s+{_NUMBER}"
     rf"|{_FIELD}\s+(?:not\s+)?in\s*\(\s*{_NUMBER}",
+    re.IGNORECASE,
+)
+# a field in parentheses that are no function's
+_IN_PARENTHESES = re.compile(
+    rf"(^|[(<>=!+\-*/,]|\b(?:and|or|not|when|then|else|where|between))\s*\(\s*{_FIELD}\s*\)",
     re.IGNORECASE,
 )
 
@@ -31,7 +38,7 @@ def filter_sql(text: str) -> str:
     ExactlyOnceError where an untyped field is compared with a number, since text is compared with
     numbers differently in Spark's two SQL modes.
     """
-    bare = _TOKEN.sub(_shape, text)
+    bare = _IN_PARENTHESES.sub(rf"\1 {_FIELD}", _TOKEN.sub(_shape, text))
     if _UNTYPED_NUMBER.search(bare):
         paths = [m["path"] for m in _TOKEN.finditer(text) if m["path"] and not m["type"]]
         raise ExactlyOnceError(

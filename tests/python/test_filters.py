@@ -41,8 +41,28 @@ def test_a_filter_reads_the_document(written: str, sql: str) -> None:
         "%total% not in (1, 2)",
         "%total% * 2 > 4",
         "uuid = 'x' and %total%=-1",
+        "(%total%) > 5",
+        "uuid = 'x' and (%total%) > (5)",
+        "%total% > redelivery_count",
+        "redelivery_count < %total%",
+        "5d < %total%",
+        "1.5e3 <= (%total%)",
     ],
 )
 def test_an_untyped_field_is_not_compared_with_a_number(written: str) -> None:
     with pytest.raises(ExactlyOnceError, match="%total:double%"):
         filter_sql(written)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "length(%total%) > 5",
+        "sha2(document, 256) = %hash%",
+        "upper(%kind%) = 'X' and redelivery_count > 1",
+        "(%total:int%) > 5",
+        "%kind% in ('1', '2')",
+    ],
+)
+def test_what_is_no_comparison_of_an_untyped_field_is_taken(written: str) -> None:
+    assert "get_json_object(document, " in filter_sql(written)
