@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timezone
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.process import ProcessIdentity
 from dbt_exactly_once.run.begin import RUN_ID_PROPERTY
 from dbt_exactly_once.run.door import ExactlyOnce
+from dbt_exactly_once.run.lock import RunLock
 from dbt_exactly_once.run.publication import Publication, Publications
 
 DEAD = "00000000-dead"
@@ -182,24 +185,55 @@ def test_a_lock_whose_answer_was_lost_is_the_runs_own(
     assert leftovers(runs) == []
 
 
+# ---- what others do while a run publishes: one lake, in which each test lands its own deliveries
+
 RUN = ("run", "--select", "tag:transaction")
+numbers = count(10)
 
 
-def decided(runs: DbtRuns) -> list[tuple[str, str]]:
-    """What was decided, once, in runs that are numbered through."""
-    numbers = runs.rows("select run_number from {schema}.published_runs order by 1")
-    assert numbers == [(number + 1,) for number in range(len(numbers))]
-    rows = runs.rows(
+@pytest.fixture(scope="module")
+def lake_of_runs(
+    spark: SparkSession, profiles_dir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> DbtRuns:
+    found = DbtRuns(spark, profiles_dir, tmp_path_factory.mktemp("publication"))
+    found.run("seed")
+    found.run(*RUN)
+    return found
+
+
+@pytest.fixture
+def landed(lake_of_runs: DbtRuns) -> Iterator[DbtRuns]:
+    """A lake in which a delivery has landed, and behind which nothing is left."""
+    number = next(numbers)
+    lake_of_runs.land("deliveries", [delivery(number)])
+    yield lake_of_runs
+    # whatever has happened, the delivery and its copy are decided, each once
+    copy = {"delivery_id": f"copy{number}", "uuid": f"u{number}"}
+    lake_of_runs.land("deliveries", [delivery(number, **copy)])
+    lake_of_runs.run(*RUN)
+    assert statuses(lake_of_runs, number) == [(f"copy{number}", "DUPLICATE"), (f"d{number}", "NEW")]
+    assert leftovers(lake_of_runs) == []
+    runs = lake_of_runs.rows("select run_number from {schema}.published_runs order by 1")
+    assert runs == [(number + 1,) for number in range(len(runs))]
+
+
+def statuses(runs: DbtRuns, number: int | None = None) -> list[tuple[str, str]]:
+    """What was decided of a delivery and its copy, by default of those that landed last."""
+    key = f"u{number or newest(runs)}"
+    return runs.rows(
         "select delivery_id, status from {schema}.document_status "
-        "where trigger_name = 'orders_by_history' order by 1"
+        f"where trigger_name = 'orders_by_history' and document_key = '{key}' order by 1"
     )
-    assert len(rows) == len(set(rows))
-    return rows
+
+
+def newest(runs: DbtRuns) -> int:
+    """The number of the delivery that has landed last."""
+    return int(runs.rows("select max(int(substr(uuid, 2))) from {landing}.deliveries")[0][0])
 
 
 @pytest.mark.parametrize("table", ["published_runs", "document_status"])
 def test_a_commit_whose_answer_was_lost_publishes(
-    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch, table: str
+    landed: DbtRuns, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
     fast_forward = SessionEngine.fast_forward
 
@@ -209,46 +243,39 @@ def test_a_commit_whose_answer_was_lost_publishes(
             raise RuntimeError("504 Gateway Timeout")
 
     monkeypatch.setattr(SessionEngine, "fast_forward", lose)
-    runs.land("deliveries", [delivery(1)])
-    runs.run(*RUN)
-    assert decided(runs) == [("d1", "NEW")]
-    assert leftovers(runs) == []
+    landed.run(*RUN)
+    monkeypatch.undo()
+    assert [status for _, status in statuses(landed)] == ["NEW"]
+    assert leftovers(landed) == []
 
 
 def test_a_run_that_did_not_learn_that_it_was_published_is_finished(
-    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    landed: DbtRuns, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Nor was anything lost: its branches stay for the next command."""
-    runs.run(*RUN)
+    """Its branches stay for the next command, and so do their snapshots."""
 
     def stop(publications: Publications, name: str, branch: str, snapshot: str) -> None:
-        publications._engine.fast_forward(f"{runs.schema}.{name}", branch)
+        publications._engine.fast_forward(f"{landed.schema}.{name}", branch)
         raise RuntimeError("the catalog does not answer any more")
 
     monkeypatch.setattr(Publications, "_move_main", stop)
-    runs.land("deliveries", [delivery(1)])
-    assert not runs.dbt(*RUN, quiet=False).success
+    assert not landed.dbt(*RUN, quiet=False).success
+    monkeypatch.undo()
     said = capfd.readouterr().out
     assert "was published, but this command was stopped before it knew" in said
     assert "nothing was published" not in said
-    monkeypatch.undo()
     # another program forgets what neither branch nor tag names
     for name in LEDGERS:
-        runs.spark.sql(
-            f"call lake.system.expire_snapshots('{runs.schema}.{name}', "
+        landed.spark.sql(
+            f"call lake.system.expire_snapshots('{landed.schema}.{name}', "
             "timestamp '2999-01-01 00:00:00', 1)"
         )
-    runs.land("deliveries", [delivery(2, uuid="u1")])
-    runs.run(*RUN)
-    assert decided(runs) == [("d1", "NEW"), ("d2", "DUPLICATE")]
-    assert leftovers(runs) == []
 
 
 def test_a_commit_of_a_dead_run_that_comes_late_publishes_nothing(
-    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+    landed: DbtRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was on its way to published_runs while the next run took over."""
-    runs.run(*RUN)
     dead: list[Publication] = []
 
     def die(_: Publications, publication: Publication) -> None:
@@ -257,10 +284,9 @@ def test_a_commit_of_a_dead_run_that_comes_late_publishes_nothing(
 
     monkeypatch.setattr(Publications, "publish", die)
     monkeypatch.setattr(Publications, "forget", lambda *_: True)
-    runs.land("deliveries", [delivery(1)])
-    assert not runs.dbt(*RUN).success
+    assert not landed.dbt(*RUN).success
     monkeypatch.undo()
-    assert any(dead[0].branch in left for left in leftovers(runs))
+    assert any(dead[0].branch in left for left in leftovers(landed))
 
     last = Publications.last
     refused: list[str] = []
@@ -268,102 +294,86 @@ def test_a_commit_of_a_dead_run_that_comes_late_publishes_nothing(
     def come_late(publications: Publications) -> Any:
         found = last(publications)
         if not refused:
+            record = publications._tables.record.relation
             with pytest.raises(Exception, match=r"(?i)branch|ref") as error:
-                publications._engine.fast_forward(
-                    publications._tables.record.relation, dead[0].branch
-                )
+                publications._engine.fast_forward(record, dead[0].branch)
             refused.append(str(error.value))
         return found
 
     monkeypatch.setattr(Publications, "last", come_late)
-    runs.land("deliveries", [delivery(2, uuid="u1")])
-    runs.run(*RUN)
+    landed.run(*RUN)
+    monkeypatch.undo()
     assert refused
-    assert decided(runs) == [("d1", "NEW"), ("d2", "DUPLICATE")]
-    assert leftovers(runs) == []
 
 
 @pytest.mark.parametrize("ledger", ["document_status", "published_runs"])
 def test_a_run_whose_branch_was_dropped_publishes_nothing(
-    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch, ledger: str
+    landed: DbtRuns, monkeypatch: pytest.MonkeyPatch, ledger: str
 ) -> None:
     """By a run that slept while this one took over, and woke before it had looked for the lock."""
-    runs.run(*RUN)
-    before = mains(runs)
+    before = mains(landed)
     publish = Publications.publish
 
     def drop_first(publications: Publications, publication: Publication) -> None:
-        publications._engine.drop_branch(f"{runs.schema}.{ledger}", publication.branch)
+        publications._engine.drop_branch(f"{landed.schema}.{ledger}", publication.branch)
         publish(publications, publication)
 
     monkeypatch.setattr(Publications, "publish", drop_first)
-    runs.land("deliveries", [delivery(1)])
-    (told,) = failures(runs.dbt(*RUN))[:1]
-    assert f"lost its ground in {ledger} to another run and publishes nothing" in told
-    assert mains(runs) == before
+    (told,) = failures(landed.dbt(*RUN))[:1]
     monkeypatch.undo()
-    runs.run(*RUN)
-    assert decided(runs) == [("d1", "NEW")]
+    assert f"lost its ground in {ledger} to another run and publishes nothing" in told
+    assert mains(landed) == before
 
 
 def test_a_run_that_has_lost_its_lock_drops_no_branches(
-    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+    landed: DbtRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They may be those of the run that holds it now."""
-    runs.run(*RUN)
-    relation = f"{runs.schema}.document_status"
-    runs.spark.sql(f"alter table {relation} create branch run_of_another")
-    monkeypatch.setattr("dbt_exactly_once.run.lock.RunLock.holder", lambda _: "another")
-    runs.land("deliveries", [delivery(1)])
-    (told,) = failures(runs.dbt(*RUN))[:1]
-    assert "has lost its lock to another run before it finished" in told
-    assert "document_status: run_of_another" in leftovers(runs)
+    relation = f"{landed.schema}.document_status"
+    landed.spark.sql(f"alter table {relation} create branch run_of_another")
+    monkeypatch.setattr(RunLock, "holder", lambda _: "another")
+    (told,) = failures(landed.dbt(*RUN))[:1]
     monkeypatch.undo()
+    landed.spark.sql(f"drop table {landed.schema}.run_lock")
+    assert "has lost its lock to another run before it finished" in told
+    assert leftovers(landed) == ["document_status: run_of_another"]
 
 
 def test_what_a_sleeping_run_has_written_to_the_tables_of_a_run_is_not_published(
-    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+    landed: DbtRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs.run(*RUN)
     publish = ExactlyOnce.publish
 
     def replace_first(door: ExactlyOnce, *arguments: Any) -> None:
         engine: Engine = door._engine
         own = engine.setting(RUN_ID_PROPERTY)
         engine.set(RUN_ID_PROPERTY, "sleeper")
-        table = f"{runs.schema}.opened_this_run"
-        runs.spark.sql(f"create or replace table {table} using iceberg as select * from {table}")
+        table = f"{landed.schema}.opened_this_run"
+        landed.spark.sql(f"create or replace table {table} using iceberg as select * from {table}")
         engine.set(RUN_ID_PROPERTY, str(own))
         publish(door, *arguments)
 
     monkeypatch.setattr(ExactlyOnce, "publish", replace_first)
-    runs.land("deliveries", [delivery(1)])
-    (told,) = failures(runs.dbt(*RUN))[:1]
-    assert f"{runs.schema}.opened_this_run was written by run sleeper while run" in told
+    (told,) = failures(landed.dbt(*RUN))[:1]
     monkeypatch.undo()
-    assert decided(runs) == []
-    runs.run(*RUN)
-    assert decided(runs) == [("d1", "NEW")]
+    assert f"{landed.schema}.opened_this_run was written by run sleeper while run" in told
+    assert statuses(landed) == []
 
 
 def test_a_run_that_has_lost_its_lock_recreates_no_view_of_its_successor(
-    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+    landed: DbtRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs.run(*RUN)
     begin = ExactlyOnce.begin
-    views = "show create table {schema}.stg_deliveries"
-    before = runs.rows(views)
+    view = "show create table {schema}.stg_deliveries"
+    before = landed.rows(view)
 
     def sleep(door: ExactlyOnce, *arguments: Any) -> Any:
         run = begin(door, *arguments)
-        runs.spark.sql(f"alter table {runs.schema}.run_lock rename to {runs.schema}.buried")
+        landed.spark.sql(f"alter table {landed.schema}.run_lock rename to {landed.schema}.buried")
         return run
 
     monkeypatch.setattr(ExactlyOnce, "begin", sleep)
-    runs.land("deliveries", [delivery(1)])
-    told = failures(runs.dbt(*RUN))
-    assert any("before it wrote stg_deliveries" in text for text in told)
-    assert runs.rows(views) == before
+    told = failures(landed.dbt(*RUN))
     monkeypatch.undo()
-    runs.run(*RUN)
-    assert decided(runs) == [("d1", "NEW")]
+    assert any("before it wrote stg_deliveries" in text for text in told)
+    assert landed.rows(view) == before
