@@ -208,10 +208,13 @@ def landed(lake_of_runs: DbtRuns) -> Iterator[DbtRuns]:
     lake_of_runs.land("deliveries", [delivery(number)])
     yield lake_of_runs
     # whatever has happened, the delivery and its copy are decided, each once
-    copy = {"delivery_id": f"copy{number}", "uuid": f"u{number}"}
+    copy = {"delivery_id": f"d{number}-copy", "uuid": f"u{number}"}
     lake_of_runs.land("deliveries", [delivery(number, **copy)])
     lake_of_runs.run(*RUN)
-    assert statuses(lake_of_runs, number) == [(f"copy{number}", "DUPLICATE"), (f"d{number}", "NEW")]
+    assert statuses(lake_of_runs, number) == [
+        (f"d{number}", "NEW"),
+        (f"d{number}-copy", "DUPLICATE"),
+    ]
     assert leftovers(lake_of_runs) == []
     runs = lake_of_runs.rows("select run_number from {schema}.published_runs order by 1")
     assert runs == [(number + 1,) for number in range(len(runs))]

@@ -449,7 +449,9 @@ def test_a_rebuild_that_fails_anywhere_leaves_the_refusal_or_the_whole_history(
             except RuntimeError as error:
                 assert "SQLITE_BUSY" in str(error)  # noqa: PT017
             else:
-                break
+                # one whose branch could not be dropped has happened all the same
+                if len(failing.changes) < number:
+                    break
         try:
             # begins as a run does, and changes nothing
             exactly_once.remove_expired_history(graph, f"next-{number}", run_timeout, EXPIRED)
