@@ -66,8 +66,7 @@ class Executions:
                 patiently(
                     self._engine.rows,
                     f"alter table {self.relation} create branch if not exists {branch} "
-                    f"as of version {before} "
-                    f"retain {BRANCH_DAYS} days",
+                    f"as of version {before} retain {BRANCH_DAYS} days",
                 )
                 self.append(rows(work), branch)
                 # refused where main has moved, and where any branch has been made meanwhile
