@@ -44,7 +44,8 @@ $(STAMP): pyproject.toml
 	@echo "-- making $(VENV) with $(PYTHON)"
 	@$(PYTHON) -m venv $(VENV)
 	@echo "-- installing dbt, Spark and the tools (some minutes, about 1 GB)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@# without --no-compile pip compiles all of every package, of which most is never imported
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
 	@touch $@
 
 profiles.yml:
@@ -67,9 +68,10 @@ test: lint
 	@echo "-- pytest"
 	@$(PYTEST) -m 'not long'
 
+# UNTIL=... seconds since 1970: skips the tests that could last longer
 test-long: setup
 	@echo "-- pytest, the long tests"
-	@$(PYTEST) -m long
+	@$(PYTEST) -rs -m long $(if $(UNTIL),--until=$(UNTIL))
 
 test-all: test test-long
 

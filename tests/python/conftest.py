@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -87,6 +88,15 @@ LONG = (
 )
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--until",
+        type=float,
+        default=float("inf"),
+        help="seconds since 1970: a test that could last longer is skipped",
+    )
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Three workers for two cores, where memory allows: tests also wait for other processes."""
@@ -103,6 +113,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("long")
     rank = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.name, len(LONGEST)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin no test, nor its fixtures, that could outlast the limit: it would lose all others."""
+    own = item.get_closest_marker("timeout")
+    longest = float(own.args[0] if own else item.config.getini("timeout"))
+    if time.time() + longest > item.config.getoption("until"):
+        pytest.skip("no time is left for it: `make test-long` runs it")
 
 
 @pytest.fixture(scope="session")
