@@ -29,9 +29,9 @@ PROJECT_FOLDER = Path(__file__).parents[2]
 MEMORY_OF_A_WORKER = 6 * 2**30
 # these take minutes, some with few tests: one that began last would be left alone on one core
 LONGEST = (
+    "test_torture.py",
     "test_loop.py",
     "test_targets.py",
-    "test_torture.py",
     "test_rest_catalog.py",
     "test_landed_rows.py",
     "test_upkeep.py",
@@ -99,10 +99,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Three workers for two cores, where memory allows: tests also wait for other processes."""
+    """A worker for each core, where memory allows: with more, long tests meet their limits."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    cores = os.cpu_count() or 1
-    return int(max(1, min(cores * 3 // 2, memory // MEMORY_OF_A_WORKER)))
+    return int(max(1, min(os.cpu_count() or 1, memory // MEMORY_OF_A_WORKER)))
 
 
 @pytest.hookimpl(tryfirst=True)
