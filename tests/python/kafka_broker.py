@@ -19,7 +19,7 @@ from thrift_servers import free_port
 PACKAGES = "org.apache.kafka:kafka_2.13:4.0.0"
 # any will do
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
-WAIT_SECONDS = 300
+WAIT_SECONDS = 120
 SETTINGS = {
     "process.roles": "broker,controller",
     "node.id": 1,

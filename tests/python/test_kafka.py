@@ -236,7 +236,7 @@ def test_a_compacted_topic_lands_with_its_gaps(kafka: KafkaBroker) -> None:
         # a segment that is written to is not compacted
         time.sleep(0.2)
     kafka.publish(topic, [{"value": "last", "key": "last"}])
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 120
     while len(left := kafka.offsets(topic)) > 10:
         assert time.monotonic() < deadline, left
         time.sleep(0.5)
@@ -372,7 +372,7 @@ def landing(
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.05)

@@ -27,8 +27,6 @@ from dbt_exactly_once.loop.loop import Loop
 from dbt_exactly_once.loop.project_files import files_of_project
 from dbt_exactly_once.loop.round import Round, pause_after
 
-# some start Spark in processes of their own, which takes a slow machine minutes each
-pytestmark = pytest.mark.timeout(1800)
 NOW = datetime.now(timezone.utc)
 TRIGGER = {"detect_duplicates": True, "use_history": True, "processing_mode": "concurrent"}
 CONDITION = {"position": 1, "condition_name": "any"}
@@ -324,7 +322,7 @@ def said(runs: DbtRuns) -> str:
 
 
 def wait_for(found: Callable[[], bool], process: subprocess.Popen[bytes], runs: DbtRuns) -> None:
-    deadline = time.monotonic() + 600
+    deadline = time.monotonic() + 300
     while not found():
         assert process.poll() is None, said(runs)
         assert time.monotonic() < deadline, said(runs)
@@ -349,7 +347,7 @@ def test_a_loop_goes_on_when_a_model_is_mended_and_ends_cleanly(runs: DbtRuns) -
     # it has begun with it
     wait_for(lambda: "landed 1" in landed_since(runs, "c"), process, runs)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=600) == 0
+    assert process.wait(timeout=120) == 0
     assert said(runs).endswith("stopped\n")
     assert statuses(runs).items() >= {"a": "NEW", "a-2": "DUPLICATE", "b": "NEW"}.items()
     # nothing else was said
@@ -382,7 +380,7 @@ def test_a_killed_loop_loses_nothing_and_doubles_nothing(runs: DbtRuns) -> None:
     assert statuses(runs) == {"a": "NEW", "b": "NEW"}
     put(runs.folder / "in", "c", "c-2", "d")
     process = start(runs, "--once")
-    assert process.wait(timeout=600) == 0, said(runs)
+    assert process.wait(timeout=300) == 0, said(runs)
     # it does not know what the other has landed
     assert "landed 2, rejected 0, repeated 4" in said(runs)
     assert statuses(runs) == {

@@ -337,7 +337,7 @@ def test_a_broker_that_is_down_is_told_with_its_cause(capfd: pytest.CaptureFixtu
 def test_quiet_is_quiet(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> None:
     """A dbt that starts a Spark of its own says nothing on the screen."""
     runs = DbtRuns(spark, profiles_dir, tmp_path)
-    assert runs.start("seed", "--quiet").wait(timeout=600) == 0
+    assert runs.start("seed", "--quiet").wait(timeout=300) == 0
     assert runs.said() == ""
     assert runs.rows("select count(*) > 0 from {schema}.triggers") == [(True,)]
 

@@ -19,8 +19,6 @@ from test_transaction import delivery
 
 from dbt_exactly_once.cli import main
 
-# Spark starts anew in several processes, which takes a slow machine minutes each
-pytestmark = pytest.mark.timeout(1800)
 BIN = Path(sys.executable).parent
 # two runs that reach most rules of triggers without a resolver
 ON_RANDOM_FEEDS = "test_random_feeds_are_decided_as_the_reference_model_decides_them[577]"

@@ -90,7 +90,7 @@ def test_a_killed_client_leaves_nothing_to_the_next_and_a_reader_sees_published_
                 stderr=file,
                 start_new_session=True,
             )
-        deadline = time.monotonic() + 600
+        deadline = time.monotonic() + 300
         while not readers.rows(branches):
             assert killed.poll() is None, log.read_text()[-2000:]
             assert time.monotonic() < deadline, "the run wrote no branch"
@@ -204,12 +204,12 @@ def test_the_version_of_a_lake_is_looked_up_where_its_ledgers_are(
 def test_a_server_ends_cleanly_at_ctrl_c_and_with_its_java(profiles_dir: Path, lake: Path) -> None:
     with thrift_server(profiles_dir, lake, "--readers") as server:
         server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(300) == 0
+        assert server.process.wait(60) == 0
         assert server.said().splitlines()[-1].endswith("Ctrl-C ends it")
     with thrift_server(profiles_dir, lake, "--readers") as server:
         children = psutil.Process(server.process.pid).children()
         (java,) = [child for child in children if child.name() == "java"]
         java.kill()
-        assert server.process.wait(300) == 1
+        assert server.process.wait(60) == 1
         assert "\nexactly-once: Spark is gone: " in server.said()
         assert "Traceback" not in server.said()

@@ -225,7 +225,7 @@ def test_a_long_call_says_that_it_is_still_at_work(
     beats = threading.Event()
 
     def ship(_: Work) -> None:
-        assert beats.wait(300)
+        assert beats.wait(120)
 
     worker = worker_of(runs, ship)
     tell = Worker._report_still_at_work
@@ -282,7 +282,7 @@ def test_a_write_that_fails_does_not_end_a_worker_whose_services_are_at_work(
         if work.delivery_id == "d0":
             # while it is at work, all that the worker writes fails once
             lake.failing += ["LOOK UP", "STARTED", "STARTED", "SUCCESS"]
-            assert failed.wait(300)
+            assert failed.wait(30)
         # a heartbeat is due every tenth of a second
         time.sleep(0.5)
 

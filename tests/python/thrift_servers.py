@@ -61,7 +61,7 @@ def thrift_server(folder: Path, lake: Path, *options: str) -> Iterator[ThriftSer
             start_new_session=True,
         )
     try:
-        deadline = time.monotonic() + 600
+        deadline = time.monotonic() + 400
         while "listening on" not in log.read_text():
             assert server.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
