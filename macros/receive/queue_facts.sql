@@ -5,7 +5,7 @@
         expressions that give triggers their keys (pairs of trigger_name and key),
         whether an operator has ever held one, the days on which the deliveries that come back were
         received (so that only those days of the landed table are read; none are known outside of a
-        run), whether any of them is a resubmission, the days of those that have landed since the
+        run), whether any of them was decided before, the days of those that have landed since the
         last run, and whether any of these was landed before. -#}
     {%- set run = current_run() -%}
     {%- if run and run.queue_facts -%}
@@ -17,7 +17,7 @@
         'key_expressions': [],
         'has_holds': true,
         'has_repeated': true,
-        'has_resubmissions': true,
+        'has_decided': true,
         'returning_days': none,
         'landed_days': none,
     } -%}
@@ -26,11 +26,11 @@
             select
                 triggers.*,
                 (
-                    select to_json(collect_list(struct(day, has_resubmissions)))
+                    select to_json(collect_list(struct(day, has_decided)))
                     from (
                         select
                             cast(to_date(landed_received_at) as string) as day,
-                            bool_or(resubmission_id is not null) as has_resubmissions
+                            bool_or(origin != 'LANDED') as has_decided
                         from {{ ref('returning_this_run') }}
                         group by day
                     )
@@ -77,7 +77,7 @@
             'key_expressions': fromjson(found.key_expressions),
             'has_holds': run.landed['delivery_holds'] is not none,
             'returning_days': returning | map(attribute='day') | list | sort,
-            'has_resubmissions': returning | selectattr('has_resubmissions') | list | length > 0,
+            'has_decided': returning | selectattr('has_decided') | list | length > 0,
             'landed_days': landed_days,
             'has_repeated': run_query(repeated).rows | length > 0,
         }) -%}

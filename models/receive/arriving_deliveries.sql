@@ -33,6 +33,7 @@
         had_waited,
         was_waiting_for,
         landed_keys,
+        decided_key,
         landed_file,
         landed_position,
         left_out,

@@ -55,6 +55,7 @@ final as (
         cast(null as timestamp) as waiting_since,
         false as had_waited,
         cast(null as string) as was_waiting_for,
+        cast(null as struct<document_key: string, key_source: string>) as decided_key,
         false as is_gone
     from consumed_deliveries
     inner join triggers_this_run

@@ -19,7 +19,8 @@ landed as (
 
 ),
 
--- a resubmission with its own document needs no landed row
+-- a recovery or a resubmission keeps the key of its delivery, whatever the trigger's key is today,
+-- and a resubmission with its own document needs no landed row
 decided_before as (
 
     select
@@ -27,12 +28,9 @@ decided_before as (
         trigger_name,
         document_type,
         rule_id not in {{ rules_where('eligible', 'false') }} as guaranteed,
-        if(key_source = 'UUID', document_key, null) as uuid,
-        if(key_source = 'TRACK_ID', document_key, null) as track_id,
-        if(key_source = 'EVENT_ID', document_key, null) as event_id,
-        if(key_source = 'EXPRESSION', map(trigger_name, document_key), null) as landed_keys
+        struct(document_key, key_source) as decided_key
     from {{ last_published('document_status') }}
-    where {{ on_days('received_at', facts.returning_days) if facts.has_resubmissions else 'false' }}
+    where {{ on_days('received_at', facts.returning_days) if facts.has_decided else 'false' }}
 
 ),
 
@@ -68,43 +66,48 @@ with_landed_row as (
         returning_this_run.landed_at as first_landed_at,
         null as landed_at,
         null as transport,
-        decided_before.document_type,
+        null as document_type,
         null as destination,
-        decided_before.guaranteed,
-        decided_before.uuid,
-        decided_before.track_id,
-        decided_before.event_id,
+        null as guaranteed,
+        null as uuid,
+        null as track_id,
+        null as event_id,
         null as errors_to,
         null as document,
-        decided_before.landed_keys,
+        null as landed_keys,
         3 as landing_rank,
         null as landed_file,
         null as landed_position
     from {{ ref('returning_this_run') }} as returning_this_run
-    left join decided_before
-        on
-            returning_this_run.resubmission_id is not null
-            and returning_this_run.landed_delivery_id = decided_before.delivery_id
-            and returning_this_run.trigger_name = decided_before.trigger_name
 
 ),
 
 returning as (
 
     select
-        with_landed_row.* except (document, landed_at, first_landed_at),
+        with_landed_row.* except (
+            document_type, guaranteed, document, landed_at, first_landed_at
+        ),
         coalesce(with_landed_row.first_landed_at, with_landed_row.landed_at) as landed_at,
+        coalesce(with_landed_row.document_type, decided_before.document_type) as document_type,
+        coalesce(with_landed_row.guaranteed, decided_before.guaranteed) as guaranteed,
         coalesce(edited.document, with_landed_row.document) as document,
+        decided_before.decided_key,
         cast(null as string) as left_out,
         cast(null as string) as rejected_because,
         with_landed_row.landing_rank = 3
-        and (edited.document is null or with_landed_row.guaranteed is null) as is_gone,
+        and (edited.document is null or decided_before.guaranteed is null) as is_gone,
         row_number() over (
             partition by with_landed_row.delivery_id, with_landed_row.trigger_name
             order by {{ order_of_landing('with_landed_row') }}
         ) as arrival
     from with_landed_row
     left join edited on with_landed_row.resubmission_id = edited.resubmission_id
+    left join decided_before
+        on
+            with_landed_row.origin != 'LANDED'
+            and with_landed_row.landed_delivery_id = decided_before.delivery_id
+            and with_landed_row.trigger_name = decided_before.trigger_name
 
 ),
 

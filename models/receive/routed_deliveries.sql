@@ -49,6 +49,7 @@ final as (
         cast(null as timestamp) as waiting_since,
         false as had_waited,
         cast(null as string) as was_waiting_for,
+        cast(null as struct<document_key: string, key_source: string>) as decided_key,
         false as is_gone
     from subscribed
     left join triggers_this_run as destinations

@@ -87,19 +87,20 @@ with_settings as (
             or triggers_this_run.acknowledgement_mode in ('CLIENT_ACKNOWLEDGE', 'TRANSACTED')
         ) as is_eligible,
         {{ redelivery('matched.redelivery_count', 'transports') }} as redelivery,
-        -- if the trigger has a key expression, its value alone
-        if(
-            triggers_this_run.key is null,
-            {{ document_key('matched', api) | indent(12) }},
-            nullif(try_element_at(matched.landed_keys, matched.trigger_name), '')
-        ) as document_key,
-        if(
-            triggers_this_run.key is null,
-            {{ key_source('matched', api) | indent(12) }},
-            if(
-                try_element_at(matched.landed_keys, matched.trigger_name) != '', 'EXPRESSION', null
-            )
-        ) as key_source
+        case
+            when matched.decided_key is not null then matched.decided_key
+            when triggers_this_run.key is null
+                then struct(
+                    {{ document_key('matched', api) | indent(20) }} as document_key,
+                    {{ key_source('matched', api) | indent(20) }} as key_source
+                )
+            -- the value of the trigger's key expression alone
+            when try_element_at(matched.landed_keys, matched.trigger_name) != ''
+                then struct(
+                    try_element_at(matched.landed_keys, matched.trigger_name) as document_key,
+                    'EXPRESSION' as key_source
+                )
+        end as found_key
     from matched
     left join transports on matched.transport = transports.transport
     left join triggers_this_run on matched.trigger_name = triggers_this_run.trigger_name
@@ -117,8 +118,10 @@ with_settings as (
 keyed as (
 
     select
-        *,
-        {{ key_state('document_key') }} as key_state
+        * except (found_key),
+        found_key.document_key,
+        found_key.key_source,
+        {{ key_state('found_key.document_key') }} as key_state
     from with_settings
 
 ),
@@ -152,7 +155,7 @@ final as (
     select
         * except (
             takes_documents, is_enabled, is_held, is_gone, queue_number, left_out, landed_at,
-            landed_keys
+            landed_keys, decided_key
         ),
         -- a row without landed_at counts as landed now
         if(left_out is null, coalesce(landed_at, {{ run_clock() }}), landed_at) as landed_at,
