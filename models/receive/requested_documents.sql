@@ -1,5 +1,6 @@
 {{ config(materialized='ephemeral') }}
 {%- set run = current_run() -%}
+{%- set this_run = run.number if run else 'cast(null as bigint)' -%}
 with
 
 -- all decisions of a landed delivery in a trigger: the delivery, its recoveries, its resubmissions.
@@ -20,24 +21,59 @@ members as (
 
 ),
 
-ended as (
+heard as (
 
     select
         journal.delivery_id,
         journal.trigger_name,
-        journal.event as ended_by,
+        journal.event,
         runs.run_number as heard_by_run
     from {{ last_published('journal_entries') }} as journal
     inner join {{ last_published('published_runs') }} as runs on journal.run_id = runs.run_id
-    where journal.event in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED', 'INTERRUPTED', 'LOST')
-    union all
+    where
+        journal.event in (
+            'SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED', 'INTERRUPTED', 'LOST', 'LATE_SUCCESS'
+        )
     -- this run, which is later than any published one
+    union all
     select
         delivery_id,
         trigger_name,
-        coalesce(ended_by, 'UNFINISHED') as ended_by,
-        {{ run.number if run else 'cast(null as bigint)' }} as heard_by_run
+        coalesce(ended_by, 'UNFINISHED') as event,
+        {{ this_run }} as heard_by_run
     from {{ ref('in_execution_this_run') }}
+    union all
+    select distinct
+        delivery_id,
+        trigger_name,
+        'LATE_SUCCESS' as event,
+        {{ this_run }} as heard_by_run
+    from {{ ref('stg_trigger_executions') }}
+    where event = 'SUCCESS'
+
+),
+
+ended as (
+
+    select
+        delivery_id,
+        trigger_name,
+        event as ended_by
+    from heard
+    where event != 'LATE_SUCCESS'
+
+),
+
+-- also of a document that was taken for interrupted or failed; repeated reports are no news
+successes as (
+
+    select
+        delivery_id,
+        trigger_name,
+        min(heard_by_run) as heard_by_run
+    from heard
+    where event in ('SUCCESS', 'LATE_SUCCESS')
+    group by delivery_id, trigger_name
 
 ),
 
@@ -66,19 +102,19 @@ settled as (
         doubts.delivery_id,
         doubts.trigger_name,
         min_by(
-            others.delivery_id, struct(ended.heard_by_run, others.delivery_id)
+            others.delivery_id, struct(successes.heard_by_run, others.delivery_id)
         ) as settled_by_delivery_id
     from with_outcome as doubts
     inner join {{ last_published('document_status') }} as others
         on
             doubts.trigger_name = others.trigger_name
             and doubts.document_key = others.document_key
-    inner join ended
+    inner join successes
         on
-            others.delivery_id = ended.delivery_id
-            and others.trigger_name = ended.trigger_name
-            and doubts.decided_by_run < ended.heard_by_run
-    where doubts.outcome = 'IN_DOUBT' and ended.ended_by = 'SUCCESS'
+            others.delivery_id = successes.delivery_id
+            and others.trigger_name = successes.trigger_name
+            and doubts.decided_by_run < successes.heard_by_run
+    where doubts.outcome = 'IN_DOUBT'
     group by doubts.delivery_id, doubts.trigger_name
 
 ),

@@ -8,6 +8,7 @@ strays as (
         executions.trigger_name,
         executions.service,
         count(*) as executions,
+        bool_or(executions.event = 'SUCCESS') as has_succeeded,
         max_by(executions.event, executions.recorded_at) as last_event,
         max(executions.recorded_at) as last_recorded_at
     from {{ ref('stg_trigger_executions') }} as executions
@@ -47,7 +48,12 @@ of_no_event as (
 of_others as (
 
     select
-        if(decided.delivery_id is null, 'EARLY', 'IGNORED') as event,
+        strays.has_succeeded and decided.run_id != '{{ invocation_id }}' as settles_doubts,
+        case
+            when decided.delivery_id is null then 'EARLY'
+            when settles_doubts then 'LATE_SUCCESS'
+            else 'IGNORED'
+        end as event,
         strays.delivery_id,
         strays.trigger_name,
         decided.document_type,
@@ -57,11 +63,16 @@ of_others as (
             ' executions, up to ',
             coalesce(strays.last_event, 'nothing'),
             coalesce(concat(' recorded at ', strays.last_recorded_at), ''),
-            if(
-                decided.delivery_id is null,
-                ': reported before it was decided, they count once it is',
-                concat(': it is ', decided.status, ' and not open, they change nothing')
-            )
+            case
+                when decided.delivery_id is null
+                    then ': reported before it was decided, they count once it is'
+                when settles_doubts
+                    then concat(
+                        ': it is ', decided.status,
+                        ' and not open; an earlier doubt about its key is settled'
+                    )
+                else concat(': it is ', decided.status, ' and not open, they change nothing')
+            end
         ) as message
     from strays
     left join {{ ref('document_status') }} as decided
@@ -73,7 +84,7 @@ of_others as (
 
 final as (
 
-    select * from of_others
+    select * except (settles_doubts) from of_others
     union all
     select * from of_no_event
 

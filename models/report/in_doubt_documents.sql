@@ -21,15 +21,16 @@ successes as (
         documents.delivery_id,
         documents.trigger_name,
         documents.document_key,
-        journal.happened_at,
-        runs.run_number
+        min(journal.happened_at) as happened_at,
+        min(runs.run_number) as run_number
     from {{ ref('journal_entries') }} as journal
     inner join {{ ref('document_status') }} as documents
         on
             journal.delivery_id = documents.delivery_id
             and journal.trigger_name = documents.trigger_name
     inner join runs on journal.run_id = runs.run_id
-    where journal.event = 'SUCCESS'
+    where journal.event in ('SUCCESS', 'LATE_SUCCESS')
+    group by documents.delivery_id, documents.trigger_name, documents.document_key
 
 ),
 

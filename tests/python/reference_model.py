@@ -571,6 +571,7 @@ class Simulator:
         self._number = 0
         self._undated: set[str | None] = set()
         self._decided_in: dict[tuple[str, str], int] = {}
+        self._succeeded: set[tuple[str, str]] = set()
         self._succeeded_in: dict[tuple[str, str], int] = {}
         self.records: dict[str, _TriggerRecord] = {}
         self.early: dict[tuple[str, str], list[Execution]] = defaultdict(list)
@@ -688,8 +689,8 @@ class Simulator:
     def _read_executions(self, executions: Sequence[Execution]) -> list[Execution]:
         """End documents (rule 10); return the retry failures that suspend their trigger.
 
-        Rows of documents that were open before are ignored; those of documents that nobody has
-        decided yet count once they are. Chosen: a document that the same rows end does not suspend.
+        Of documents that are open no more a SUCCESS is heard; rows of documents that nobody has
+        decided count once they are. Chosen: a document that the same rows end does not suspend.
         """
         rows_by_document: dict[tuple[str, str], list[Execution]] = defaultdict(list)
         for execution in executions:
@@ -698,6 +699,8 @@ class Simulator:
                 rows_by_document[identity].append(execution)
             elif identity not in self.statuses:
                 self.early[identity].append(execution)
+            elif execution.event == "SUCCESS":
+                self._hear_success(identity)
 
         failures = []
         for identity, rows in rows_by_document.items():
@@ -729,10 +732,17 @@ class Simulator:
                 (event for event in ("SUCCESS", "ERROR") if any(r.event == event for r in rows)),
                 "RETRIES_EXHAUSTED",
             )
-            if self.outcomes[identity] == "SUCCESS" and document.document_key:
-                self._succeeded_in[identity[1], document.document_key] = self._number
+            if self.outcomes[identity] == "SUCCESS":
+                self._hear_success(identity)
             self._complete(identity, max(ends))
         return bool(ends)
+
+    def _hear_success(self, identity: tuple[str, str]) -> None:
+        """Rule 11: it settles earlier doubts about the key; a repeated report is no news."""
+        key = self.statuses[identity].document_key
+        if key and identity not in self._succeeded:
+            self._succeeded.add(identity)
+            self._succeeded_in[identity[1], key] = self._number
 
     def _read_early_executions(self) -> None:
         """Rows that landed before their document was decided. Chosen: they count from the end of
@@ -1125,12 +1135,16 @@ class Simulator:
         """Rules 1 to 4, with the settings and conditions of this run."""
         delivery = arrival.delivery
         trigger = self.records[arrival.trigger_name].settings
-        # a resubmission keeps the key of its delivery, also with another document
-        landed = self.accepted[arrival.landed_id]
-        source, key, state = document_key_of(landed, self._api(delivery), trigger.key_function)
+        api = self._api(delivery)
+        # a recovery or a resubmission keeps the key of its delivery, also with another document
+        decided = self.statuses.get((arrival.landed_id, arrival.trigger_name))
+        if decided:
+            source, key, state = decided.key_source, decided.document_key, decided.key_state
+        else:
+            source, key, state = document_key_of(delivery, api, trigger.key_function)
         return _Facts(
             trigger=trigger,
-            eligible=is_eligible(delivery, trigger, self._api(delivery)),
+            eligible=is_eligible(delivery, trigger, api),
             redelivery=redelivery_of(delivery, self.transports[str(delivery.transport)]),
             key_source=source,
             document_key=key,

@@ -748,3 +748,17 @@ def test_seeded_feeds_repeat_and_reach_every_outcome() -> None:
     reasons = {w.reason for result in results for w in result.waiting}
     assert {"OPERATOR", "MAX_RECOVERIES", "R05", "R09", "R10", "R12", "R15"} <= rules
     assert reasons == {"DISABLED", "SUSPENDED", "QUEUE_CAPACITY", "UNFINISHED_DOCUMENT", "BEHIND"}
+
+
+def test_a_success_that_is_heard_late_settles_the_doubt_of_the_recovery() -> None:
+    model = simulator(CONCURRENT)
+    model.run(at(1), [order("a")])
+    model.run(at(3), executions=[said("STARTED", "a", 2)])
+    doubt = model.run(at(120))
+    assert decided(doubt) == {"a/recovery-1": "IN_DOUBT R10"}
+    late = model.run(
+        at(122),
+        executions=[said("SUCCESS", "a", 121)],
+        resubmissions=[resubmit("a/recovery-1", 121)],
+    )
+    assert late.refused == [("r1", "SETTLED")]

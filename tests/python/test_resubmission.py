@@ -1,9 +1,9 @@
-"""A landing that was rejected is taken again on request, once."""
+"""What is taken again: a rejected landing, once; a document with its key; no settled doubt."""
 
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +182,94 @@ def test_a_request_lands_its_row_once_whatever_its_time(
     runs.decide(clock=NOW)
     assert decided(runs) == [("d1", "archive"), ("d1", "orders")]
     assert journal(runs) == [("r1", "RESUBMITTED", "comes as d1")]
+
+
+ORDERS = {"trigger_name": "orders", "detect_duplicates": True, "use_history": True}
+
+
+def with_service(runs: DbtRuns) -> None:
+    """One trigger, whose documents have a service."""
+    condition = {"position": 1, "condition_name": "order", "document_type": "order"}
+    runs.seed("trigger_conditions", [{**condition, "trigger_name": "orders", "service": "ship"}])
+    runs.seed("triggers", [ORDERS])
+    runs.run("seed")
+
+
+def said(event: str, delivery_id: str) -> dict[str, Any]:
+    return {
+        "execution_id": f"{delivery_id} {event}",
+        "delivery_id": delivery_id,
+        "trigger_name": "orders",
+        "service": "ship",
+        "attempt": 1,
+        "event": event,
+        "started_at": NOW,
+        "ended_at": None if event == "STARTED" else NOW,
+        "recorded_at": NOW,
+    }
+
+
+def test_what_comes_back_keeps_the_key_it_was_decided_with(runs: DbtRuns) -> None:
+    """Whatever key the trigger has by now: a recovery with another key would be NEW."""
+    with_service(runs)
+    runs.land("deliveries", [delivery("begun"), delivery("failed", uuid="u2")])
+    runs.decide(clock=NOW)
+    runs.land(
+        "trigger_executions",
+        [said("STARTED", "begun"), said("STARTED", "failed"), said("ERROR", "failed")],
+    )
+    runs.decide(clock=NOW)
+
+    runs.seed("triggers", [{**ORDERS, "key": "%order%"}])
+    runs.run("seed")
+    runs.land("resubmissions", [request(1, "failed", trigger_name="orders")])
+    later = NOW + timedelta(hours=1, minutes=1)
+    runs.decide(clock=later)
+    assert runs.rows(
+        "select delivery_id, document_key, key_source, status, history_state "
+        "from {schema}.document_status where delivery_id like '%/%' order by delivery_id"
+    ) == [
+        ("begun/recovery-1", "u-begun", "UUID", "IN_DOUBT", "PROCESSING"),
+        ("failed/resubmission-1", "u2", "UUID", "NEW", "BOTH"),
+    ]
+
+    # also where its landed row is gone
+    runs.land("deliveries", [delivery("copy", document='{"order": 2}')])
+    runs.decide(clock=later)
+    runs.spark.sql(f"delete from {runs.landing}.deliveries where delivery_id = 'begun'")
+    again = request(2, "begun/recovery-1", trigger_name="orders", document='{"order": 2}')
+    runs.land("resubmissions", [again])
+    runs.decide(clock=later)
+    assert runs.rows(
+        "select delivery_id, document_key, key_source, status "
+        "from {schema}.document_status where delivery_id in ('copy', 'begun/resubmission-1') "
+        "order by delivery_id"
+    ) == [
+        ("begun/resubmission-1", "u-begun", "UUID", "NEW"),
+        ("copy", "2", "EXPRESSION", "NEW"),
+    ]
+
+
+def test_a_success_that_is_heard_late_settles_the_doubt_of_the_recovery(runs: DbtRuns) -> None:
+    with_service(runs)
+    runs.land("deliveries", [delivery("slow")])
+    runs.decide(clock=NOW)
+    runs.land("trigger_executions", [said("STARTED", "slow")])
+    later = NOW + timedelta(hours=1, minutes=1)
+    runs.decide(clock=later)
+    assert decided(runs) == [("slow", "orders"), ("slow/recovery-1", "orders")]
+
+    # in the same run, and once it was published
+    runs.land("trigger_executions", [said("SUCCESS", "slow")])
+    runs.land("resubmissions", [request(1, "slow/recovery-1", trigger_name="orders")])
+    runs.decide(clock=later)
+    runs.land("resubmissions", [request(2, "slow/recovery-1", trigger_name="orders")])
+    runs.decide(clock=later)
+    refused = (
+        "its document has succeeded since as slow: give force: true to process it all the same"
+    )
+    assert journal(runs) == [("r1", "REFUSED", refused), ("r2", "REFUSED", refused)]
+    runs.run("run", "--select", "document_statuses in_doubt_documents")
+    assert runs.rows(
+        "select delivery_id, completed_by_delivery_id from {schema}.in_doubt_documents"
+    ) == [("slow/recovery-1", "slow")]
