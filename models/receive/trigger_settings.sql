@@ -23,7 +23,8 @@ known_triggers as (
 
     select
         trigger_name,
-        resumed_at
+        resumed_at,
+        settings
     from {{ last_published('trigger_states') }}
 
 ),
@@ -34,11 +35,18 @@ with_defaults as (
         coalesce(triggers.trigger_name, known_triggers.trigger_name) as trigger_name,
         triggers.trigger_name is not null as is_in_seed,
         {% for setting, (type, default) in trigger_defaults().items() -%}
+            {#- a trigger that has left the seed keeps its settings: its documents go on -#}
+            {%- set value -%}
+                if(
+                    triggers.trigger_name is null,
+                    cast(try_element_at(known_triggers.settings, '{{ setting }}') as {{ type }}),
+                    triggers.{{ setting }}
+                )
+            {%- endset -%}
             {% if default is none -%}
-                triggers.{{ setting }},
+                {{ value }} as {{ setting }},
             {% else -%}
-                coalesce(triggers.{{ setting }}, cast('{{ default }}' as {{ type }}))
-                    as {{ setting }},
+                coalesce({{ value }}, cast('{{ default }}' as {{ type }})) as {{ setting }},
             {% endif -%}
         {%- endfor %}
         known_triggers.resumed_at

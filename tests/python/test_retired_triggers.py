@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from dbt_runs import DbtRuns
 from pyspark.sql import SparkSession
-from reference_model import Delivery
+from reference_model import Delivery, Execution
 
 NOON = datetime(2024, 3, 1, 12, 0, tzinfo=timezone.utc)
 
@@ -156,3 +156,49 @@ def test_a_request_for_a_retired_trigger_is_refused(runs: DbtRuns) -> None:
     assert ask(1) == [("REFUSED", refused)]
     configure(runs, "kept", "gone")
     assert ask(2) == [("RESUBMITTED", "comes as d1/resubmission-1")]
+
+
+def test_documents_of_a_trigger_that_has_left_the_seed_end_by_its_settings(runs: DbtRuns) -> None:
+    """By the defaults they would be interrupted, and be forgotten too soon."""
+    week = timedelta(days=7)
+    gone = {
+        "trigger_name": "gone",
+        "detect_duplicates": True,
+        "use_history": True,
+        "history_time_to_live_ms": week // timedelta(milliseconds=1),
+        "execution_timeout_ms": timedelta(days=1) // timedelta(milliseconds=1),
+    }
+    condition = {"position": 1, "condition_name": "all", "document_type": "orders:placed"}
+    runs.seed("triggers", [gone, {"trigger_name": "kept"}])
+    runs.seed("trigger_conditions", [{"trigger_name": "gone", "service": "ship", **condition}])
+    runs.run("seed")
+    landed = Delivery("d1", NOON, landed_at=NOON, document_type="orders:placed", uuid="u1")
+    runs.land("deliveries", [landed])
+    runs.decide(clock=NOON)
+
+    def says(event: str, at: datetime) -> Execution:
+        return Execution(
+            execution_id=event,
+            delivery_id="d1",
+            trigger_name="gone",
+            service="ship",
+            attempt=1,
+            event=event,
+            started_at=NOON,
+            ended_at=None if event == "STARTED" else at,
+            recorded_at=at,
+        )
+
+    configure(runs, "kept")
+    runs.land("trigger_executions", [says("STARTED", NOON)])
+    runs.decide(clock=NOON + timedelta(hours=2))
+    assert runs.rows("select delivery_id, last_event from {schema}.open_documents") == [
+        ("d1", "STARTED")
+    ]
+    # two published runs later they are known still
+    runs.land("trigger_executions", [says("SUCCESS", NOON + timedelta(hours=3))])
+    runs.decide(clock=NOON + timedelta(hours=3))
+    assert runs.rows(
+        "select processing_status, cast(expires_at as string) from {schema}.document_history "
+        "order by 1"
+    ) == [("completed", "2024-03-08 12:00:00"), ("processing", "2024-03-08 12:00:00")]
