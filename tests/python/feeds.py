@@ -367,15 +367,23 @@ class _Generator:
     def _changed(self, trigger: Trigger) -> Trigger:
         other = self._trigger(trigger.trigger_name)
         names = [
-            "enabled",
-            "processing_mode",
-            "detect_duplicates",
-            "use_history",
-            "history_time_to_live_ms",
-            "queue_capacity",
+            ("enabled",),
+            ("api",),
+            ("acknowledgement_mode",),
+            ("processing_mode",),
+            ("detect_duplicates",),
+            ("use_history",),
+            ("history_time_to_live_ms",),
+            ("resolver",),
+            ("suspend_on_preprocessing_error",),
+            ("max_retry_attempts",),
+            ("on_retry_failure",),
+            ("execution_timeout_ms",),
+            ("queue_capacity",),
+            ("key", "key_function"),
         ]
-        name = self.random.choice(names)
-        return replace(trigger, **{name: getattr(other, name)})
+        changed = {name: getattr(other, name) for name in self.random.choice(names)}
+        return replace(trigger, **changed)
 
     # Runs ---------------------------------------------------------------------------------------
 

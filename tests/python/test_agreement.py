@@ -38,13 +38,13 @@ COMPARED = [
     "service",
 ]
 # feeds of few runs that reach much; a test below says what
-SEEDS = [int(seed) for seed in os.environ.get("EXACTLY_ONCE_SEEDS", "577 1379").split()]
+SEEDS = [int(seed) for seed in os.environ.get("EXACTLY_ONCE_SEEDS", "671 733").split()]
 # the same, of a feed whose triggers have resolvers
 RESOLVER_SEEDS = [
-    int(seed) for seed in os.environ.get("EXACTLY_ONCE_RESOLVER_SEEDS", "1306").split()
+    int(seed) for seed in os.environ.get("EXACTLY_ONCE_RESOLVER_SEEDS", "1122").split()
 ]
 # another of these, which is played on a cluster
-CLUSTER_SEED = 2260
+CLUSTER_SEED = 514
 # rules that decide nothing, since the trigger is suspended by them
 NOT_REACHED = {"R06d", "R11d", "R13d", "R14"}
 # a cause as the reference model names it
