@@ -60,6 +60,10 @@ class Engine(Protocol):
         """
         ...
 
+    def view_properties(self, relation: str) -> dict[str, str]:
+        """The properties of a view that exists."""
+        ...
+
     def snapshot_runs(self, relations: Sequence[str]) -> dict[str, str | None]:
         """Of each table the run that has made its current snapshot, read fresh."""
         ...
@@ -124,12 +128,14 @@ class SqlEngine:
             return None
         try:
             self.rows(f"refresh table {relation}")
-            return {
-                str(key): str(value) for key, value in self.rows(f"show tblproperties {relation}")
-            }
+            # the same statement shows those of a table
+            return self.view_properties(relation)
         except Exception:
             # gone since it was listed
             return None
+
+    def view_properties(self, relation: str) -> dict[str, str]:
+        return {str(key): str(value) for key, value in self.rows(f"show tblproperties {relation}")}
 
     def snapshot_runs(self, relations: Sequence[str]) -> dict[str, str | None]:
         made = (

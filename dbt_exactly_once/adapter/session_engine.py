@@ -75,6 +75,14 @@ class SessionEngine(SqlEngine):
             return None
 
     @errors_in_one_line()
+    def view_properties(self, relation: str) -> dict[str, str]:
+        session = self._session
+        found = self._classes["Spark3Util"].catalogAndIdentifier(
+            session._jsparkSession, f"{self.catalog()}.{relation}"
+        )
+        return self._entries(found.catalog().loadView(found.identifier()).properties())
+
+    @errors_in_one_line()
     def snapshot_runs(self, relations: Sequence[str]) -> dict[str, str | None]:
         snapshots = {relation: self._table(relation).currentSnapshot() for relation in relations}
         return {

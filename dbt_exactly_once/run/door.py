@@ -198,6 +198,10 @@ class ExactlyOnce:
         """The names of a table's columns, in the table's order."""
         return self._engine.columns(str(relation))
 
+    def view_properties(self, relation: Any) -> dict[str, str]:
+        """The properties of a view that exists."""
+        return self._engine.view_properties(str(relation))
+
     def code_version(self) -> str:
         """A checksum of the project's code; what was made of the same code has the same columns."""
         return self._code_version

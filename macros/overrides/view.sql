@@ -6,12 +6,8 @@
     {%- set code = local_md5(adapter.exactly_once.code_version() ~ tojson(model.columns)) -%}
     {%- set version = local_md5(code ~ sql) -%}
     {%- set existing = load_cached_relation(this) -%}
-    {%- set made_of = {} -%}
-    {%- if existing is not none and existing.is_view and not should_full_refresh() -%}
-        {%- for row in run_query('show tblproperties ' ~ relation) -%}
-            {%- do made_of.update({row[0]: row[1]}) -%}
-        {%- endfor -%}
-    {%- endif -%}
+    {%- set is_kept = existing is not none and existing.is_view and not should_full_refresh() -%}
+    {%- set made_of = adapter.exactly_once.view_properties(relation) if is_kept else {} -%}
 
     {{ run_hooks(pre_hooks) }}
 
