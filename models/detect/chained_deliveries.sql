@@ -141,15 +141,10 @@ with_points as (
     select
         * except (point),
         max(point.live_until) over before_it as chain_live_until,
+        -- of several documents the one that history_matches names in the runs behind this one
         max(
-            if(
-                point is not null and point.live_until is null,
-                named_struct(
-                    'chain_position', point.chain_position, 'delivery_id', point.delivery_id
-                ),
-                null
-            )
-        ) over before_it as chain_waits_for,
+            if(point is not null and point.live_until is null, point.delivery_id, null)
+        ) over before_it as chain_waits_for_delivery_id,
         max(
             if(
                 point.live_until is null,
@@ -178,8 +173,8 @@ final as (
         delivery_id,
         greatest(known.completed_until, chain_live_until) as completed_until,
         greatest(known.processing_until, chain_live_until) as processing_until,
-        if(chain_waits_for is null, known.waits_until, {{ forever() }}) as waits_until,
-        coalesce(chain_waits_for.delivery_id, waits_for_delivery_id) as waits_for_delivery_id,
+        if(chain_waits_for_delivery_id is null, known.waits_until, {{ forever() }}) as waits_until,
+        coalesce(chain_waits_for_delivery_id, waits_for_delivery_id) as waits_for_delivery_id,
         coalesce(chain_position > stopped_at, false) as is_behind,
         coalesce(chain_position > unanswered_at, false) as is_behind_unanswered,
         stopped_at_delivery_id,
