@@ -144,12 +144,20 @@ def _join(folder: Path, echo: Echo) -> list[str]:
     left = _add_settings(folder, project, yaml.safe_load(example[PROJECT_FILE]), echo)
     left += _add_package(folder, project, example[PACKAGES_FILE], echo)
     left += _missing_selector(folder)
-    example_profile = package_folder() / "profiles.example.yml"
-    left.append(
-        f"profile {project.get('profile')}: its target starts Spark with an Iceberg catalog, as "
-        f"{example_profile} does"
-    )
+    left += _missing_profile(folder, str(project.get("profile")))
     return left
+
+
+def _missing_profile(folder: Path, name: str) -> list[str]:
+    """What is left to do unless a target in the project's own folder has Iceberg in its Spark."""
+    file = folder / "profiles.yml"
+    profile = (read_yaml(file) if file.is_file() else {}).get(name) or {}
+    outputs = (profile.get("outputs") or {}).values()
+    parameters = [(output or {}).get("server_side_parameters") or {} for output in outputs]
+    if any("iceberg" in str(found.get("spark.sql.extensions")) for found in parameters):
+        return []
+    example = package_folder() / "profiles.example.yml"
+    return [f"profile {name}: its target starts Spark with an Iceberg catalog, as {example} does"]
 
 
 def _missing_selector(folder: Path) -> list[str]:

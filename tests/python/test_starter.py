@@ -137,6 +137,10 @@ def test_the_package_is_added_to_a_project_that_is_there(tmp_path: Path) -> None
     assert initialise(tmp_path, said.append) == left
     assert files_of(tmp_path) == before
 
+    profiles = yaml.safe_load((PROJECT_FOLDER / "profiles.example.yml").read_text())
+    (tmp_path / "profiles.yml").write_text(yaml.safe_dump({"lakehouse": profiles["exactly_once"]}))
+    assert initialise(tmp_path, said.append) == left[:-1]
+
 
 def test_packages_that_are_written_in_another_way_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "dbt_project.yml").write_text("name: books\nprofile: p\n")
