@@ -91,9 +91,10 @@ final as (
         triggers_this_run.takes_from,
         coalesce(triggers_this_run.known_since_run_id, '{{ invocation_id }}') as known_since_run_id,
         map(
-            {%- for setting in trigger_defaults() %}
-            '{{ setting }}', cast(triggers_this_run.{{ setting }} as string){{ ',' if not loop.last }}
-            {%- endfor %}
+            {% for setting in trigger_defaults() -%}
+                '{{ setting }}',
+                cast(triggers_this_run.{{ setting }} as string){{ ',' if not loop.last }}
+            {% endfor %}
         ) as settings
     from triggers_this_run
     left join suspended on triggers_this_run.trigger_name = suspended.trigger_name
