@@ -35,17 +35,19 @@ def land_again(
     requests: str,
     rejected: str,
     journal: str,
+    statuses: str,
     deliveries: str,
     columns: Mapping[str, str],
 ) -> list[LandedAgain]:
     """Land what requests name, each rejection once; a repetition after a kill lands nothing twice.
 
     requests: the rows of resubmissions that no run has consumed; rejected: relation of all
-    rejections; journal: the ledger journal_entries; columns: names and types of deliveries.
+    rejections; journal, statuses: the ledgers journal_entries and document_status; columns: names
+    and types of deliveries.
     """
     outcomes = []
     taken: set[str] = set()
-    for found in _requested(engine, requests, rejected, journal):
+    for found in _requested(engine, requests, rejected, journal, statuses):
         resubmission_id, *request, is_repeated, is_taken = found
         trigger_name, requested_at, document, rejection_id, reason, raw_text = request
         row = _row(raw_text, document)
@@ -72,7 +74,9 @@ def land_again(
     return outcomes
 
 
-def _requested(engine: Engine, requests: str, rejected: str, journal: str) -> list[tuple[Any, ...]]:
+def _requested(
+    engine: Engine, requests: str, rejected: str, journal: str, statuses: str
+) -> list[tuple[Any, ...]]:
     """What is asked to land again, with its rejection and what the journal has of both."""
     return engine.rows(
         f"""
@@ -93,6 +97,11 @@ def _requested(engine: Engine, requests: str, rejected: str, journal: str) -> li
             on
                 journal.delivery_id = rejected.rejection_id
                 and journal.event in ('RESUBMITTED', 'REFUSED')
+        -- without a usable id in its row the rejection is the id of a delivery, which was decided
+        left anti join {statuses} as decided
+            on
+                requests.delivery_id = decided.delivery_id
+                and requests.trigger_name = decided.trigger_name
         group by requests.resubmission_id
         order by min(requests.requested_at), requests.resubmission_id
         """

@@ -86,6 +86,7 @@ def land_resubmitted(state: State, run: Run) -> None:
         f"where table_name = 'deliveries' union select {columns} from "
         f"{landed['rejected_landings'].relation} where table_name = 'deliveries')",
         ledgers["journal_entries"].relation,
+        ledgers["document_status"].relation,
         landed["deliveries"].relation,
         {name: kind for name, kind, _ in landed["deliveries"].columns},
     )

@@ -44,7 +44,7 @@
                     coalesce(bool_or(queue_capacity > 0), false) as has_capacity,
                     coalesce(bool_or(takes_earlier_landings), false) as takes_earlier,
                     to_json(sort_array(collect_list(
-                        if(key is null, null, struct(trigger_name, key))
+                        if(key is null or not is_in_seed, null, struct(trigger_name, key))
                     ))) as key_expressions
                 from {{ ref('triggers_this_run') }}
             ) as triggers

@@ -149,7 +149,7 @@ def test_a_rejected_landing_is_taken_again_once(
 
     runs.land("resubmissions", [request(8, conflicting, trigger_name="orders")])
     runs.decide(clock=NOW)
-    assert journal(runs)[-1] == ("r8", "REFUSED", "it was resubmitted before")
+    assert journal(runs)[-1] == ("r8", "REFUSED", "its document has succeeded")
     assert len(decided(runs)) == 7
 
 
@@ -182,6 +182,25 @@ def test_a_request_lands_its_row_once_whatever_its_time(
     runs.decide(clock=NOW)
     assert decided(runs) == [("d1", "archive"), ("d1", "orders")]
     assert journal(runs) == [("r1", "RESUBMITTED", "comes as d1")]
+
+
+def test_what_has_landed_by_its_rejection_is_resubmitted_as_any_delivery(runs: DbtRuns) -> None:
+    """Its row had no id, so the rejection's is the delivery's."""
+    runs.seed("triggers", [{"trigger_name": "orders", "detect_duplicates": True}])
+    condition = {"position": 1, "condition_name": "order", "document_type": "order"}
+    runs.seed("trigger_conditions", [{**condition, "trigger_name": "orders"}])
+    runs.run("seed")
+    runs.land("deliveries", [delivery(None, redelivery_count=1)])
+    runs.decide(clock=NOW)
+    [(rejected,)] = runs.rows("select rejection_id from {schema}.rejected_deliveries")
+    for number in (1, 2, 3):
+        runs.land("resubmissions", [request(number, rejected, trigger_name="orders")])
+        runs.decide(clock=NOW)
+    assert runs.rows(
+        "select delivery_id = '" + rejected + "', status, rule_id from {schema}.document_status "
+        "order by delivery_id"
+    ) == [(True, "IN_DOUBT", "R05"), (False, "NEW", "OPERATOR")]
+    assert [event for _, event, _ in journal(runs)] == ["RESUBMITTED", "RESUBMITTED", "REFUSED"]
 
 
 ORDERS = {"trigger_name": "orders", "detect_duplicates": True, "use_history": True}
