@@ -1,11 +1,11 @@
 -- A delivery that waited for an unfinished document of its key is not found new by history once the
--- document has succeeded, however late that is reported.
+-- document has succeeded or was interrupted, however late that is reported.
 {%- set run = checked_run(ref('decisions'), ref('in_execution_this_run')) %}
 select
     decisions.delivery_id,
     decisions.trigger_name,
     decisions.document_key,
-    documents.delivery_id as succeeded_delivery_id
+    documents.delivery_id as ended_delivery_id
 from {{ ref('decisions') }} as decisions
 inner join {{ ref('in_execution_this_run') }} as documents
     on
@@ -18,4 +18,4 @@ where
     and decisions.was_waiting_for = 'UNFINISHED_DOCUMENT'
     and decisions.decided_by = 'HISTORY'
     and decisions.status = 'NEW'
-    and documents.ended_by = 'SUCCESS'
+    and documents.ended_by in ('SUCCESS', 'INTERRUPTED')

@@ -577,7 +577,7 @@ class Simulator:
         self.early: dict[tuple[str, str], list[Execution]] = defaultdict(list)
         self._recoveries: dict[tuple[str, str], int] = defaultdict(int)
         self._resubmissions: dict[tuple[str, str], int] = defaultdict(int)
-        self._completed_now: dict[tuple[str, str], list[HistoryEntry]] = defaultdict(list)
+        self._ended_now: dict[tuple[str, str], list[HistoryEntry]] = defaultdict(list)
         self._waited_until: dict[tuple[str, str], datetime] = {}
         self._latest_received_at: datetime | None = None
 
@@ -605,7 +605,7 @@ class Simulator:
         run = _Run(clock, self._event_time_now(clock), history_unavailable)
 
         self._number += 1
-        self._completed_now.clear()
+        self._ended_now.clear()
         failures = self._read_executions(executions)
         self._change_suspensions(failures, commands, history_unavailable)
         queued = list(self.waiting.values())
@@ -766,7 +766,7 @@ class Simulator:
             expires_at=max(document.entry.expires_at, document.arrival.feed_time(ended_at)),
         )
         self._add_to_history(entry)
-        self._completed_now[entry.trigger_name, entry.document_key].append(entry)
+        self._ended_now[entry.trigger_name, entry.document_key].append(entry)
 
     def _change_suspensions(
         self,
@@ -818,6 +818,9 @@ class Simulator:
             del self.open_documents[identity]
             guaranteed = document.arrival.delivery.guaranteed
             self.outcomes[identity] = "INTERRUPTED" if guaranteed else "LOST"
+            if document.entry:
+                entry = document.entry
+                self._ended_now[entry.trigger_name, entry.document_key].append(entry)
             if guaranteed:
                 recoveries.append(self._recovery_of(document.arrival))
             else:
@@ -1003,8 +1006,8 @@ class Simulator:
     def _note_waits(self, chain: list[Arrival]) -> None:
         """Up to when copies of a key have waited for its document.
 
-        Chosen: a document that completes stays known to them, also where its entry had expired when
-        the run hears of it.
+        Chosen: a document that completes or is interrupted stays known to them, also where its
+        entry had expired when the run hears of it.
         """
         facts = self._facts(chain[0])
         waited = [a.received_at for a in chain if a.waited_for in ("UNFINISHED_DOCUMENT", "BEHIND")]
@@ -1205,12 +1208,12 @@ class Simulator:
             for entry in of_documents
             if entry and (entry.trigger_name, entry.document_key) == key
         ]
-        stored = [entry for entry in self.history.get(key, []) if entry not in open_entries]
+        if self._has_been_waited_for(key, arrival):
+            open_entries += self._ended_now[key]
         return open_entries + [
             entry
-            for entry in stored
-            if self._is_live(entry, arrival)
-            or (entry in self._completed_now[key] and self._has_been_waited_for(key, arrival))
+            for entry in self.history.get(key, [])
+            if entry not in open_entries and self._is_live(entry, arrival)
         ]
 
     def _has_been_waited_for(self, key: tuple[str, str], arrival: Arrival) -> bool:

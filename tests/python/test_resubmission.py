@@ -214,17 +214,17 @@ def with_service(runs: DbtRuns) -> None:
     runs.run("seed")
 
 
-def said(event: str, delivery_id: str) -> dict[str, Any]:
+def said(event: str, delivery_id: str, at: datetime = NOW) -> dict[str, Any]:
     return {
-        "execution_id": f"{delivery_id} {event}",
+        "execution_id": f"{delivery_id} {event} {at}",
         "delivery_id": delivery_id,
         "trigger_name": "orders",
         "service": "ship",
         "attempt": 1,
         "event": event,
         "started_at": NOW,
-        "ended_at": None if event == "STARTED" else NOW,
-        "recorded_at": NOW,
+        "ended_at": None if event == "STARTED" else at,
+        "recorded_at": at,
     }
 
 
@@ -292,3 +292,21 @@ def test_a_success_that_is_heard_late_settles_the_doubt_of_the_recovery(runs: Db
     assert runs.rows(
         "select delivery_id, completed_by_delivery_id from {schema}.in_doubt_documents"
     ) == [("slow/recovery-1", "slow")]
+
+
+def test_a_copy_that_waited_is_in_doubt_like_the_recovery_of_its_document(runs: DbtRuns) -> None:
+    """Its service has outlasted the time to live, with heartbeats, and then died."""
+    with_service(runs)
+    runs.land("deliveries", [delivery("long")])
+    runs.decide(clock=NOW)
+    hour = timedelta(hours=1)
+    heartbeats = [said("STARTED", "long"), said("STARTED", "long", NOW + 2.9 * hour)]
+    runs.land("trigger_executions", heartbeats)
+    runs.land("deliveries", [delivery("copy", uuid="u-long", received_at=NOW + 2.8 * hour)])
+    runs.decide(clock=NOW + 3 * hour)
+    assert decided(runs) == [("long", "orders")]
+    runs.decide(clock=NOW + 4 * hour)
+    assert runs.rows(
+        "select delivery_id, status, history_state from {schema}.document_status "
+        "where delivery_id != 'long' order by delivery_id"
+    ) == [("copy", "IN_DOUBT", "PROCESSING"), ("long/recovery-1", "IN_DOUBT", "PROCESSING")]
