@@ -79,7 +79,7 @@ in_execution_this_run as (
 
 ),
 
--- an unfinished document counts even if its entries have expired; one that was interrupted counts so
+-- an unfinished document counts even if its entries have expired; one that was interrupted counts
 -- for the copies that have waited for it
 entries_of_documents as (
 
