@@ -14,14 +14,14 @@ from dbt_runs import PROJECT_FOLDER, DbtRuns, failures
 from postgres import Postgres
 from pyspark.sql import SparkSession
 from spark_cluster import spark_cluster
-from test_agreement import CLUSTER_SEED
+from test_agreement import CLUSTER_SEED, SEEDS
 from test_transaction import delivery
 
 from dbt_exactly_once.cli import main
 
 BIN = Path(sys.executable).parent
-# two runs that reach most rules of triggers without a resolver
-ON_RANDOM_FEEDS = "test_random_feeds_are_decided_as_the_reference_model_decides_them[577]"
+# runs that reach most rules of triggers without a resolver
+ON_RANDOM_FEEDS = f"test_random_feeds_are_decided_as_the_reference_model_decides_them[{SEEDS[0]}]"
 # two runs in which resolvers give every answer, and their module must have reached the workers
 WITH_RESOLVERS = f"test_resolvers_are_asked_as_the_reference_model_asks_them[{CLUSTER_SEED}]"
 THEIR_SETTINGS = {"EXACTLY_ONCE_RESOLVER_SEEDS": str(CLUSTER_SEED)}
