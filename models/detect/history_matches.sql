@@ -14,7 +14,7 @@ keys as (
         trigger_name,
         key_hash,
         key_check,
-        -- a copy that waited for a document finds it as it ended, even if that is reported late
+        -- a copy that waited for a document finds it completed, even if its end is reported late
         timestampadd(
             microsecond,
             1,
@@ -79,8 +79,8 @@ in_execution_this_run as (
 
 ),
 
--- an unfinished document counts even if its entries have expired; one that was interrupted counts
--- for the copies that have waited for it
+-- a document counts even if its entries have expired, as long as it is unfinished and in the run that
+-- hears of its interruption
 entries_of_documents as (
 
     select
@@ -90,12 +90,11 @@ entries_of_documents as (
         delivery_id,
         -- null until its service has begun: until then the document only makes copies wait
         started_at,
-        case
-            when ended_by is null then {{ forever() }}
-            when ended_by = 'INTERRUPTED'
-                then greatest({{ live_until('expires_at') }}, waited_until)
-            else {{ live_until('expires_at') }}
-        end as live_until,
+        if(
+            ended_by is null or ended_by = 'INTERRUPTED',
+            {{ forever() }},
+            {{ live_until('expires_at') }}
+        ) as live_until,
         started_at is not null as has_processing,
         false as has_completed,
         makes_copies_wait

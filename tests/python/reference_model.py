@@ -577,7 +577,8 @@ class Simulator:
         self.early: dict[tuple[str, str], list[Execution]] = defaultdict(list)
         self._recoveries: dict[tuple[str, str], int] = defaultdict(int)
         self._resubmissions: dict[tuple[str, str], int] = defaultdict(int)
-        self._ended_now: dict[tuple[str, str], list[HistoryEntry]] = defaultdict(list)
+        self._completed_now: dict[tuple[str, str], list[HistoryEntry]] = defaultdict(list)
+        self._interrupted_now: list[HistoryEntry | None] = []
         self._waited_until: dict[tuple[str, str], datetime] = {}
         self._latest_received_at: datetime | None = None
 
@@ -605,7 +606,8 @@ class Simulator:
         run = _Run(clock, self._event_time_now(clock), history_unavailable)
 
         self._number += 1
-        self._ended_now.clear()
+        self._completed_now.clear()
+        self._interrupted_now.clear()
         failures = self._read_executions(executions)
         self._change_suspensions(failures, commands, history_unavailable)
         queued = list(self.waiting.values())
@@ -766,7 +768,7 @@ class Simulator:
             expires_at=max(document.entry.expires_at, document.arrival.feed_time(ended_at)),
         )
         self._add_to_history(entry)
-        self._ended_now[entry.trigger_name, entry.document_key].append(entry)
+        self._completed_now[entry.trigger_name, entry.document_key].append(entry)
 
     def _change_suspensions(
         self,
@@ -818,9 +820,7 @@ class Simulator:
             del self.open_documents[identity]
             guaranteed = document.arrival.delivery.guaranteed
             self.outcomes[identity] = "INTERRUPTED" if guaranteed else "LOST"
-            if document.entry:
-                entry = document.entry
-                self._ended_now[entry.trigger_name, entry.document_key].append(entry)
+            self._interrupted_now.append(document.entry)
             if guaranteed:
                 recoveries.append(self._recovery_of(document.arrival))
             else:
@@ -1006,8 +1006,8 @@ class Simulator:
     def _note_waits(self, chain: list[Arrival]) -> None:
         """Up to when copies of a key have waited for its document.
 
-        Chosen: a document that completes or is interrupted stays known to them, also where its
-        entry had expired when the run hears of it.
+        Chosen: a document that completes stays known to them, also where its entry had expired when
+        the run hears of it.
         """
         facts = self._facts(chain[0])
         waited = [a.received_at for a in chain if a.waited_for in ("UNFINISHED_DOCUMENT", "BEHIND")]
@@ -1199,17 +1199,22 @@ class Simulator:
         return _Lookup(_state_of(statuses), _latest(entries), suspends_on_error=suspends)
 
     def _live_entries(self, arrival: Arrival, facts: _Facts) -> list[HistoryEntry]:
-        """Rule 5. An unfinished document's entry is live, and known after its removal too."""
+        """Rule 5. An unfinished document's entry is live, and known after its removal too.
+
+        Chosen: so is that of a document which was unfinished until this run hears that it was
+        interrupted (rule 6).
+        """
         assert facts.document_key is not None
         key = (arrival.trigger_name, facts.document_key)
         of_documents = [document.entry for document in self.open_documents.values()]
+        of_documents += self._interrupted_now
         open_entries = [
             entry
             for entry in of_documents
             if entry and (entry.trigger_name, entry.document_key) == key
         ]
         if self._has_been_waited_for(key, arrival):
-            open_entries += self._ended_now[key]
+            open_entries += self._completed_now[key]
         return open_entries + [
             entry
             for entry in self.history.get(key, [])

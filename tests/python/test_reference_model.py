@@ -764,11 +764,15 @@ def test_a_success_that_is_heard_late_settles_the_doubt_of_the_recovery() -> Non
     assert late.refused == [("r1", "SETTLED")]
 
 
-def test_a_copy_that_waited_is_in_doubt_like_the_recovery_of_its_document() -> None:
+def test_copies_are_in_doubt_like_the_recovery_of_their_document() -> None:
     """Rule 10: copies that come while a document is unfinished are never new."""
     model = simulator()
     model.run(at(0), [order("a")])
     heartbeats = [said("STARTED", "a", minute) for minute in (1, 175)]
     copy = model.run(at(180), [order("b", 170)], heartbeats)
     assert [waits.reason for waits in copy.waiting] == ["UNFINISHED_DOCUMENT"]
-    assert decided(model.run(at(240))) == {"a/recovery-1": "IN_DOUBT R10", "b": "IN_DOUBT R10"}
+    assert decided(model.run(at(240), [order("c", 235)])) == {
+        "a/recovery-1": "IN_DOUBT R10",
+        "b": "IN_DOUBT R10",
+        "c": "IN_DOUBT R10",
+    }

@@ -294,7 +294,7 @@ def test_a_success_that_is_heard_late_settles_the_doubt_of_the_recovery(runs: Db
     ) == [("slow/recovery-1", "slow")]
 
 
-def test_a_copy_that_waited_is_in_doubt_like_the_recovery_of_its_document(runs: DbtRuns) -> None:
+def test_copies_are_in_doubt_like_the_recovery_of_their_document(runs: DbtRuns) -> None:
     """Its service has outlasted the time to live, with heartbeats, and then died."""
     with_service(runs)
     runs.land("deliveries", [delivery("long")])
@@ -305,8 +305,14 @@ def test_a_copy_that_waited_is_in_doubt_like_the_recovery_of_its_document(runs: 
     runs.land("deliveries", [delivery("copy", uuid="u-long", received_at=NOW + 2.8 * hour)])
     runs.decide(clock=NOW + 3 * hour)
     assert decided(runs) == [("long", "orders")]
+    last = delivery("last copy", uuid="u-long", received_at=NOW + 3.9 * hour)
+    runs.land("deliveries", [last])
     runs.decide(clock=NOW + 4 * hour)
     assert runs.rows(
         "select delivery_id, status, history_state from {schema}.document_status "
         "where delivery_id != 'long' order by delivery_id"
-    ) == [("copy", "IN_DOUBT", "PROCESSING"), ("long/recovery-1", "IN_DOUBT", "PROCESSING")]
+    ) == [
+        ("copy", "IN_DOUBT", "PROCESSING"),
+        ("last copy", "IN_DOUBT", "PROCESSING"),
+        ("long/recovery-1", "IN_DOUBT", "PROCESSING"),
+    ]
