@@ -7,7 +7,7 @@ session, the same is asked of Iceberg itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -93,6 +93,14 @@ class Engine(Protocol):
 
     def drop_branch(self, relation: str, branch: str) -> None:
         """Drop a branch of a table, where it has it."""
+        ...
+
+    def keep_in_memory(self, relation: str, name: str) -> bool:
+        """Keep the rows of a small table as a temporary view of the session; False where not."""
+        ...
+
+    def forget_in_memory(self, names: Iterable[str]) -> None:
+        """Drop such views."""
         ...
 
 
@@ -188,6 +196,12 @@ class SqlEngine:
 
     def drop_branch(self, relation: str, branch: str) -> None:
         self.rows(f"alter table {relation} drop branch if exists {branch}")
+
+    def keep_in_memory(self, relation: str, name: str) -> bool:
+        return False
+
+    def forget_in_memory(self, names: Iterable[str]) -> None:
+        pass
 
 
 class SparkEngine(SqlEngine):

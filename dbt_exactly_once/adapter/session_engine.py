@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt_exactly_once.adapter.engine import RUN_ID, Engine, SqlEngine
@@ -10,6 +10,10 @@ from dbt_exactly_once.errors import errors_in_one_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# a table of more is read as a table: rows in memory are one task's
+MOST_ROWS = 1_000
+MOST_BYTES = 1_000_000
 
 
 class SessionEngine(SqlEngine):
@@ -37,6 +41,7 @@ class SessionEngine(SqlEngine):
             self._classes = {
                 "Spark3Util": java.org.apache.iceberg.spark.Spark3Util,
                 "String": java.java.lang.String,
+                "Collections": java.java.util.Collections,
             }
             self._opened = session
         return self._opened
@@ -126,6 +131,24 @@ class SessionEngine(SqlEngine):
         table = self._table(relation)
         if table.refs().containsKey(branch):
             table.manageSnapshots().removeBranch(branch).commit()
+
+    @errors_in_one_line()
+    def keep_in_memory(self, relation: str, name: str) -> bool:
+        snapshot = self._table(relation).currentSnapshot()
+        summary = self._entries(snapshot.summary()) if snapshot else {}
+        rows = int(summary.get("total-records", 0))
+        if rows > MOST_ROWS or int(summary.get("total-files-size", 0)) > MOST_BYTES:
+            return False
+        session = self._session._jsparkSession
+        table = session.table(relation)
+        kept = table.collectAsList() if rows else self._classes["Collections"].emptyList()
+        session.createDataFrame(kept, table.schema()).createOrReplaceTempView(name)
+        return True
+
+    @errors_in_one_line()
+    def forget_in_memory(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._session.catalog.dropTempView(name)
 
     def _snapshots(self, table: Any) -> dict[str, str]:
         return {name: str(ref.snapshotId()) for name, ref in self._entries(table.refs()).items()}

@@ -36,6 +36,8 @@ class Run(Publication):
     publishes: bool = True
     # the snapshots of the seeds that it reads, by their relations
     seeds: dict[str, str] = field(default_factory=dict)
+    # its small scratch tables, with the names under which the session has their rows in memory
+    in_memory: dict[str, str] = field(default_factory=dict)
     # entries of history that had expired
     removed: int = 0
     # where main of a table stands that it adds to behind publication

@@ -110,6 +110,12 @@ class ExactlyOnce:
             end.end(self._state, run, upkeep_every, retention or {})
         return run
 
+    def keep_in_memory(self, relation: Any) -> None:
+        """Let the models behind a scratch table read its rows from memory, where they are few."""
+        name = f"{relation.identifier}_of_{self._run.run_id.replace('-', '_')}"
+        if self._engine.keep_in_memory(str(relation), name):
+            self._run.in_memory[str(relation)] = name
+
     # ---------------------------------------------------------------- behind publication
 
     def serve(self, node: Mapping[str, Any], sql: str, work: Any, states: Any) -> str:
