@@ -95,7 +95,7 @@ class Engine(Protocol):
         """Drop a branch of a table, where it has it."""
         ...
 
-    def keep_in_memory(self, relation: str, name: str) -> bool:
+    def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> bool:
         """Keep the rows of a small table as a temporary view of the session; False where not."""
         ...
 
@@ -197,7 +197,7 @@ class SqlEngine:
     def drop_branch(self, relation: str, branch: str) -> None:
         self.rows(f"alter table {relation} drop branch if exists {branch}")
 
-    def keep_in_memory(self, relation: str, name: str) -> bool:
+    def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> bool:
         return False
 
     def forget_in_memory(self, names: Iterable[str]) -> None:

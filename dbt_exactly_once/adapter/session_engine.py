@@ -133,16 +133,18 @@ class SessionEngine(SqlEngine):
             table.manageSnapshots().removeBranch(branch).commit()
 
     @errors_in_one_line()
-    def keep_in_memory(self, relation: str, name: str) -> bool:
-        snapshot = self._table(relation).currentSnapshot()
-        summary = self._entries(snapshot.summary()) if snapshot else {}
+    def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> bool:
+        table = self._table(relation)
+        found = table.snapshot(int(snapshot)) if snapshot else table.currentSnapshot()
+        summary = self._entries(found.summary()) if found else {}
         rows = int(summary.get("total-records", 0))
         if rows > MOST_ROWS or int(summary.get("total-files-size", 0)) > MOST_BYTES:
             return False
         session = self._session._jsparkSession
-        table = session.table(relation)
-        kept = table.collectAsList() if rows else self._classes["Collections"].emptyList()
-        session.createDataFrame(kept, table.schema()).createOrReplaceTempView(name)
+        reader = session.read().option("versionAsOf", snapshot) if snapshot else session.read()
+        read = reader.table(relation)
+        kept = read.collectAsList() if rows else self._classes["Collections"].emptyList()
+        session.createDataFrame(kept, read.schema()).createOrReplaceTempView(name)
         return True
 
     @errors_in_one_line()
