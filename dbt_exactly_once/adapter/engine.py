@@ -96,7 +96,10 @@ class Engine(Protocol):
         ...
 
     def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> bool:
-        """Keep the rows of a small table as a temporary view of the session; False where not."""
+        """Keep the rows of a small table, or of a view, as a temporary view; False where not.
+
+        snapshot: that of the table to read, None for the current one.
+        """
         ...
 
     def forget_in_memory(self, names: Iterable[str]) -> None:

@@ -41,7 +41,6 @@ class SessionEngine(SqlEngine):
             self._classes = {
                 "Spark3Util": java.org.apache.iceberg.spark.Spark3Util,
                 "String": java.java.lang.String,
-                "Collections": java.java.util.Collections,
             }
             self._opened = session
         return self._opened
@@ -56,6 +55,16 @@ class SessionEngine(SqlEngine):
         table.refresh()
         return table
 
+    def _table_or_none(self, relation: str) -> Any:
+        from pyspark.errors import AnalysisException
+
+        try:
+            return self._table(relation)
+        except AnalysisException as error:
+            if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+                raise
+            return None
+
     def set(self, key: str, value: str) -> None:
         self._session.conf.set(key, value)
 
@@ -67,17 +76,12 @@ class SessionEngine(SqlEngine):
 
     @errors_in_one_line()
     def properties(self, relation: str) -> dict[str, str] | None:
-        from pyspark.errors import AnalysisException
-
-        try:
-            table = self._table(relation)
-            snapshot = table.currentSnapshot()
-            shown = {"current-snapshot-id": str(snapshot.snapshotId()) if snapshot else "none"}
-            return {**self._entries(table.properties()), **shown}
-        except AnalysisException as error:
-            if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
-                raise
+        table = self._table_or_none(relation)
+        if table is None:
             return None
+        snapshot = table.currentSnapshot()
+        shown = {"current-snapshot-id": str(snapshot.snapshotId()) if snapshot else "none"}
+        return {**self._entries(table.properties()), **shown}
 
     @errors_in_one_line()
     def view_properties(self, relation: str) -> dict[str, str]:
@@ -134,18 +138,30 @@ class SessionEngine(SqlEngine):
 
     @errors_in_one_line()
     def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> bool:
-        table = self._table(relation)
-        found = table.snapshot(int(snapshot)) if snapshot else table.currentSnapshot()
-        summary = self._entries(found.summary()) if found else {}
-        rows = int(summary.get("total-records", 0))
-        if rows > MOST_ROWS or int(summary.get("total-files-size", 0)) > MOST_BYTES:
-            return False
         session = self._session._jsparkSession
+        table = self._table_or_none(relation)
+        # a view has no files; what it selects is small, or nobody asks for it
+        if table is not None and not self._is_small(table, snapshot):
+            return False
         reader = session.read().option("versionAsOf", snapshot) if snapshot else session.read()
         read = reader.table(relation)
-        kept = read.collectAsList() if rows else self._classes["Collections"].emptyList()
-        session.createDataFrame(kept, read.schema()).createOrReplaceTempView(name)
+        session.createDataFrame(read.collectAsList(), read.schema()).createOrReplaceTempView(name)
         return True
+
+    def _is_small(self, table: Any, snapshot: str | None) -> bool:
+        """Whether a table's files hold little; a snapshot's summary may lack the total."""
+        scan = table.newScan()
+        tasks = (scan.useSnapshot(int(snapshot)) if snapshot else scan).planFiles()
+        try:
+            files = tasks.iterator()
+            rows = size = 0
+            while files.hasNext() and rows <= MOST_ROWS and size <= MOST_BYTES:
+                file = files.next().file()
+                rows += file.recordCount()
+                size += file.fileSizeInBytes()
+            return rows <= MOST_ROWS and size <= MOST_BYTES
+        finally:
+            tasks.close()
 
     @errors_in_one_line()
     def forget_in_memory(self, names: Iterable[str]) -> None:

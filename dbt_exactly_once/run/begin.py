@@ -21,6 +21,7 @@ from dbt_exactly_once.run.consumption import (
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.early_readers import early_readers
 from dbt_exactly_once.run.ensure_tables import ensure_tables
+from dbt_exactly_once.run.in_memory import keep_state_of_work
 from dbt_exactly_once.run.publication import mains_of
 from dbt_exactly_once.run.state import State
 
@@ -67,6 +68,9 @@ def begin(
             _start_from_nothing(state, run)
         elif publishes and run.has_landed("resubmissions"):
             land_resubmitted(state, run)
+        keep_state_of_work(
+            state.engine, run, {name: t.relation for name, t in state.tables.ledgers.items()}
+        )
         state.engine.set(BRANCH_SETTING, run.branch)
     except BaseException:
         state.lock.release(run_id)

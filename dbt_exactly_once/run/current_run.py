@@ -36,7 +36,7 @@ class Run(Publication):
     publishes: bool = True
     # the snapshots of the seeds that it reads, by their relations
     seeds: dict[str, str] = field(default_factory=dict)
-    # its small scratch tables, with the names under which the session has their rows in memory
+    # what the session has in memory: how SQL names the relations, and the names of the copies
     in_memory: dict[str, str] = field(default_factory=dict)
     # entries of history that had expired
     removed: int = 0

@@ -28,10 +28,8 @@ from dbt_exactly_once.run.consumption import landed_rows
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.ensure_tables import ensure_tables
 from dbt_exactly_once.run.guards import guard_ledger, guard_lock
+from dbt_exactly_once.run.in_memory import keep_in_memory
 from dbt_exactly_once.run.state import State
-
-# the ledgers that a run reads several times as they were published
-STATE_OF_WORK = ("open_documents", "trigger_states", "waiting_deliveries")
 
 _making = threading.Lock()
 
@@ -84,8 +82,6 @@ class ExactlyOnce:
         self.run = None
         self.describe(graph)
         self.run = begin.begin(self._state, graph, selected, run_id, clock, variables)
-        for ledger in STATE_OF_WORK if self.run else ():
-            self._keep(self._state.tables.ledgers[ledger].relation, self._run.starts[ledger])
         return self.run
 
     def landed_rows(self, name: str) -> LandedRows:
@@ -116,13 +112,8 @@ class ExactlyOnce:
         return run
 
     def keep_in_memory(self, relation: Any) -> None:
-        """Let the models behind a scratch table read its rows from memory, where they are few."""
-        self._keep(str(relation))
-
-    def _keep(self, relation: str, snapshot: str | None = None) -> None:
-        name = f"{relation.rpartition('.')[2]}_of_{self._run.run_id.replace('-', '_')}"
-        if self._engine.keep_in_memory(relation, name, snapshot):
-            self._run.in_memory[f"{relation} {snapshot}" if snapshot else relation] = name
+        """Let the models behind a table or view read its rows from memory, where they are few."""
+        keep_in_memory(self._engine, self._run, str(relation))
 
     # ---------------------------------------------------------------- behind publication
 

@@ -1,7 +1,8 @@
 {% macro keep_in_memory() -%}
-    {#- The post-hook of scratch tables: where this one is small, the models behind it read its rows
-        from memory, see the macro ref. -#}
-    {%- if current_run() and model.config.materialized in ['table', 'answers'] -%}
+    {#- The post-hook of scratch tables and trigger_settings: where one is small, what stands behind it
+        reads its rows from memory, see from_memory. -#}
+    {%- if current_run()
+        and (model.config.materialized != 'view' or model.name == 'trigger_settings') -%}
         {%- do adapter.exactly_once.keep_in_memory(this) -%}
     {%- endif -%}
 {%- endmacro %}

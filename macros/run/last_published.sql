@@ -5,12 +5,13 @@
     {%- set node = (graph.nodes.values() | selectattr('name', 'equalto', ledger)
         | selectattr('resource_type', 'equalto', 'model') | list | first) if execute -%}
     {%- set run = current_run() -%}
-    {%- if node and run and model.config.materialized != 'view' -%}
-        {%- set relation = node.schema ~ '.' ~ node.alias -%}
-        {%- set snapshot = run.starts[ledger] -%}
-        {{ run.in_memory.get(relation ~ ' ' ~ snapshot, relation ~ ' version as of ' ~ snapshot) }}
+    {%- if node and run -%}
+        {{ from_memory(
+            node.schema ~ '.' ~ node.alias ~ ' version as of '
+            ~ ("'main'" if model.config.materialized == 'view' else run.starts[ledger])
+        ) }}
     {%- elif node -%}
-        {{ node.schema }}.{{ node.alias }}{{ " version as of 'main'" if run }}
+        {{ node.schema }}.{{ node.alias }}
     {%- else -%}
         {{ target.schema }}.{{ ledger }}
     {%- endif -%}

@@ -1,0 +1,40 @@
+"""Small tables that a run reads several times, as temporary views of its session.
+
+To plan the scan of a table and to run it takes Spark 50 ms or more, however few its rows are. Rows in
+memory take none of that, and Spark optimizes away what joins an empty relation.
+"""
+
+from __future__ import annotations
+
+from dbt_exactly_once.adapter.engine import Engine
+from dbt_exactly_once.run.current_run import Run
+
+# the ledgers that a run reads several times as they were published
+STATE_OF_WORK = ("open_documents", "trigger_states", "waiting_deliveries")
+
+
+def keep_in_memory(
+    engine: Engine,
+    run: Run,
+    relation: str,
+    snapshot: str | None = None,
+    stands_for: str | None = None,
+) -> None:
+    """Keep the rows of a table or view, where they are few and the engine can.
+
+    snapshot: that of a table to read, None for the current one. stands_for: what the SQL of the run
+    says in its place, by default the relation; the macro `from_memory` looks it up.
+    """
+    name = f"{relation.rpartition('.')[2]}_of_{run.run_id.replace('-', '_')}"
+    if engine.keep_in_memory(relation, name, snapshot):
+        run.in_memory[stands_for or relation] = name
+
+
+def keep_state_of_work(engine: Engine, run: Run, relations: dict[str, str]) -> None:
+    """Keep what waits and what is open, as the last run has published it.
+
+    relations: those of the ledgers by their names.
+    """
+    for ledger in STATE_OF_WORK:
+        relation, snapshot = relations[ledger], run.starts[ledger]
+        keep_in_memory(engine, run, relation, snapshot, f"{relation} version as of {snapshot}")
