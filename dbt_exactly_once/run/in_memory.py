@@ -1,7 +1,7 @@
 """Small tables that a run reads several times, as temporary views of its session.
 
-To plan the scan of a table and to run it takes Spark 50 ms or more, however few its rows are. Rows in
-memory take none of that, and Spark optimizes away what joins an empty relation.
+To plan the scan of a table and to run it takes Spark 50 ms or more, however few its rows are. Rows
+in memory take none of that, and Spark optimizes away what joins an empty relation.
 """
 
 from __future__ import annotations

@@ -26,9 +26,17 @@ taken as (
         count_if(queue_outcome = 'WAITING') as not_examined,
         count_if(queue_outcome in ('UNROUTED', 'NOT_TAKEN')) as unrouted,
         count_if(queue_outcome = 'REJECTED') as rejected,
-        -- returning deliveries are counted before the queue, so that a lost one is noticed
+        -- what comes back is counted where it comes from, so that a lost delivery is noticed
         count_if(origin = 'LANDED' and not had_waited)
-        + (select count(*) from {{ ref('returning_this_run') }}) as taken,
+        + (select count_if(not had_waited) from {{ ref('returning_this_run') }})
+        + (
+            select count(*)
+            from {{ last_published('waiting_deliveries', stored=true) }} as waiting_deliveries
+            left semi join {{ ref('triggers_this_run') }} as triggers_this_run
+                on
+                    waiting_deliveries.trigger_name = triggers_this_run.trigger_name
+                    and triggers_this_run.rewrites_waiting
+        ) as taken,
         {{ greatest_received_at() }} as greatest_received_at,
         {{ event_time_now() }} as event_time
     from {{ ref('trigger_queue') }}
