@@ -76,7 +76,7 @@ def _open_landing(
     from dbt_exactly_once.landing.land import land
     from dbt_exactly_once.landing.landed_tables import read_landed_tables
 
-    columns = read_landed_tables(place.project.package_folder)[table].types
+    columns = read_landed_tables(place.project)[table].types
     for file in files:
         check_readable(file, columns)
     spark, _ = place.open_lake()

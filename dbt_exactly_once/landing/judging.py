@@ -84,13 +84,7 @@ def _names(transports: Path) -> list[str]:
     return names
 
 
-def judged_sql(
-    staged: str,
-    landed: str,
-    target: LandedTable,
-    breach: str,
-    content: str,
-) -> str:
+def judged_sql(staged: str, landed: str, target: LandedTable, breach: str, content: str) -> str:
     """One row per staged row: its number and why it is rejected, null where it lands.
 
     Only ids and hashes are compared, never documents.
@@ -143,7 +137,6 @@ def landed_sql(
     spark: SparkSession,
     project: Project,
     staged: str,
-    relation: str,
     target: LandedTable,
     breach: str,
     content: str,
@@ -158,7 +151,7 @@ def landed_sql(
     known = f"{id_column} in (select {id_column} from {staged})"
     times = f"unix_micros({day_column})" if day_column else "null"
     number, first, last = spark.sql(
-        f"select count(*), min({times}), max({times}) from {relation} where {known}"
+        f"select count(*), min({times}), max({times}) from {target.relation} where {known}"
     ).first()
     # a row without its time breaks the contract
     if not number or (day_column and first is None):
@@ -166,8 +159,8 @@ def landed_sql(
     if day_column:
         known += f" and {day_column} between timestamp_micros({first}) and timestamp_micros({last})"
     order = ", ".join([*([LANDED_AT] if LANDED_AT in target.types else []), "_file", "_pos"])
-    rows = f"(select *, _file, _pos from {relation} where {known} and ({breach}) is null)"
-    rejected = _rejected_texts(spark, relation, target)
+    rows = f"(select *, _file, _pos from {target.relation} where {known} and ({breach}) is null)"
+    rejected = _rejected_texts(spark, target)
     if rejected:
         text = macro_sql(project.package_folder, "delivery_as_json")
         rows += (
@@ -180,13 +173,13 @@ def landed_sql(
     """
 
 
-def _rejected_texts(spark: SparkSession, relation: str, target: LandedTable) -> str | None:
+def _rejected_texts(spark: SparkSession, target: LandedTable) -> str | None:
     """The landed rows that runs have rejected for their content, as delivery_as_json gives them."""
     if target.name != DELIVERIES:
         return None
     # each schema of ledgers that has consumed the table has a tag there
     tags = spark.sql(
-        f"select name from {relation}.refs where startswith(name, '{CONSUMED_TAG}')"
+        f"select name from {target.relation}.refs where startswith(name, '{CONSUMED_TAG}')"
     ).collect()
     schemas = [name.removeprefix(CONSUMED_TAG) for (name,) in tags]
     return " union all ".join(

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pyarrow as pa
@@ -34,11 +34,7 @@ from dbt_exactly_once.landing.judging import (
     landed_sql,
     macro_sql,
 )
-from dbt_exactly_once.landing.landed_tables import (
-    REJECTED,
-    LandedTable,
-    read_landed_tables,
-)
+from dbt_exactly_once.landing.landed_tables import REJECTED, LandedTable, read_landed_tables
 from dbt_exactly_once.landing.outcome import Landing
 from dbt_exactly_once.landing.values import ARROW_TYPES, typed_column
 
@@ -53,43 +49,35 @@ def land(
     spark: SparkSession, project: Project, files: Iterable[str | Path], table: str = DELIVERIES
 ) -> Landing:
     """Append the rows of the files to a landed table; all of them or, where it fails, none."""
-    tables = read_landed_tables(project.package_folder)
-    target = tables[table]
+    tables = read_landed_tables(project)
+    target, rejections = tables[table], tables[REJECTED]
     paths = [Path(file) for file in files]
     for path in paths:
         check_readable(path, target.types)
     breach, messages = contract(project, target)
-    content = macro_sql(project.package_folder, "delivery_content", columns=target.columns)
-    relation, rejected = (f"{project.landing_schema}.{name}" for name in (table, REJECTED))
+    columns = [{"name": name, "data_type": kind} for name, kind in target.types.items()]
+    content = macro_sql(project.package_folder, "delivery_content", columns=columns)
     spark.sql(f"create namespace if not exists {project.landing_schema}")
-    for name, definition in ((relation, target), (rejected, tables[REJECTED])):
-        _refuse_moved(spark, name)
-        spark.sql(definition.ddl(project.landing_schema))
+    for written in (target, rejections):
+        _refuse_moved(spark, written.relation)
+        spark.sql(written.ddl())
         # a move may have begun in between, and what lands in a new table here would be lost to all
-        _refuse_moved(spark, name)
-        present = spark.table(name).columns
-        check_columns(name, [column for column in definition.types if column not in present])
+        _refuse_moved(spark, written.relation)
+        present = spark.table(written.relation).columns
+        check_columns(written.relation, [name for name in written.types if name not in present])
 
     landed_at = datetime.now(timezone.utc)
     with tempfile.TemporaryDirectory(prefix="exactly-once-landing-") as folder:
         staging = Path(folder) / "rows.parquet"
         stage(paths, target, staging)
         with _view(spark, spark.read.parquet(str(staging))) as staged:
-            landed = landed_sql(spark, project, staged, relation, target, breach, content)
+            landed = landed_sql(spark, project, staged, target, breach, content)
             judged = spark.sql(judged_sql(staged, landed, target, breach, content))
             judged.persist()
             try:
                 with _view(spark, judged) as judgements:
                     return _append(
-                        spark,
-                        staged,
-                        judgements,
-                        relation,
-                        rejected,
-                        target,
-                        tables[REJECTED],
-                        messages,
-                        landed_at,
+                        spark, staged, judgements, target, rejections, messages, landed_at
                     )
             finally:
                 judged.unpersist()
@@ -153,7 +141,7 @@ def _say(line: str) -> None:
 
 
 @contextmanager
-def _view(spark: SparkSession, rows: Any) -> Iterator[str]:
+def _view(spark: SparkSession, rows: DataFrame) -> Iterator[str]:
     name = f"exactly_once_{uuid4().hex}"
     rows.createTempView(name)
     try:
@@ -173,8 +161,6 @@ def _append(
     spark: SparkSession,
     staged: str,
     judgements: str,
-    relation: str,
-    rejected: str,
     target: LandedTable,
     rejections: LandedTable,
     messages: dict[str, str],
@@ -187,12 +173,12 @@ def _append(
     time = f"timestamp '{landed_at:%Y-%m-%d %H:%M:%S.%f}+00:00'"
     if landing.reasons:
         rows = _rejected_rows(spark, staged, judgements, target, rejections, messages, time)
-        _write(rows, rejected)
+        _write(rows, rejections)
         if landing.rejected:
             landing.examples = _examples(rows)
         landing.rows_behind = (
             "select reason, message, source_file, source_line, raw_text "
-            f"from {rejected} where landed_at = {time}"
+            f"from {rejections.relation} where landed_at = {time}"
         )
     if landing.landed:
         values = {name: name for name in target.types} | {LANDED_AT: time}
@@ -209,7 +195,7 @@ def _append(
                 order by {day}landing_row
                 """
             ),
-            relation,
+            target,
         )
     return landing
 
@@ -264,5 +250,6 @@ def _selected(table: LandedTable, values: dict[str, str]) -> str:
     return ", ".join(f"cast({values[n]} as {t}) as {n}" for n, t in table.types.items())
 
 
-def _write(rows: Any, relation: str) -> None:
-    rows.writeTo(relation).option("use-table-distribution-and-ordering", "false").append()
+def _write(rows: DataFrame, table: LandedTable) -> None:
+    writer = rows.writeTo(table.relation)
+    writer.option("use-table-distribution-and-ordering", "false").append()

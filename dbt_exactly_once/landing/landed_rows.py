@@ -9,12 +9,11 @@ is gone, as after a table was dropped and landed again, the ledgers know what wa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dbt_exactly_once.adapter.engine import Engine, literal
-from dbt_exactly_once.adapter.tables import Table
+from dbt_exactly_once.landing.landed_tables import LandedTable
 
 # what Iceberg's incremental read shows in full, or may leave out
 PLAIN_COMMITS = {"append", "replace", "delete"}
@@ -34,20 +33,20 @@ class LandedRows:
     versions are compared, on which days.
     """
 
-    table: Table
+    table: LandedTable
     consumed: str | None
     landed: str | None
     way: str
     commits: int = 0
     may_miss_consumed: bool = False
     days: tuple[str | None, ...] | None = None
-    ledgers: Mapping[str, str] | None = None
+    ledgers: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls,
         engine: Engine,
-        table: Table,
+        table: LandedTable,
         consumed: str | None,
         landed: str | None,
         ledgers: Mapping[str, str],
@@ -71,12 +70,11 @@ class LandedRows:
 
     def unconsumed(self) -> str:
         """A relation of the rows that no run has consumed, with landed_file and landed_position."""
-        relation = self.table.relation
         if self.way == "NONE":
-            return f"(select {WITH_PLACE} from {relation} where false)"
+            return self._version(None)
         if self.way == "APPENDED":
             return (
-                f"(select {WITH_PLACE} from {relation} with (`start-snapshot-id` = "
+                f"(select {WITH_PLACE} from {self.table.relation} with (`start-snapshot-id` = "
                 f"'{self.consumed}', `end-snapshot-id` = '{self.landed}', {IN_SPLITS}))"
             )
         if self.way == "COMPARED":
@@ -138,7 +136,7 @@ class LandedRows:
         )
 
     def _on_days(self) -> str:
-        column = day_column(self.table)
+        column = self.table.day_column
         if self.days is None or column is None:
             return "true"
         days = sorted(day for day in self.days if day is not None)
@@ -155,7 +153,7 @@ class LandedRows:
 
     def _not_known(self) -> str:
         """The landed rows that no ledger names."""
-        ledgers = self.ledgers or {}
+        ledgers = self.ledgers
         known, matches = {
             "deliveries": (self._known_deliveries(), "delivery_id = known_id"),
             # what is open may hear of all of them again, what has ended hears of none
@@ -186,7 +184,7 @@ class LandedRows:
         )
 
     def _known_deliveries(self) -> str:
-        ledgers = self.ledgers or {}
+        ledgers = self.ledgers
         return (
             "select regexp_replace(delivery_id, '/(recovery|resubmission)-[0-9]+$', '') "
             f"as known_id from {ledgers['document_status']} "
@@ -197,17 +195,11 @@ class LandedRows:
         )
 
 
-def day_column(table: Table) -> str | None:
-    """The time by whose days a table is partitioned."""
-    match = re.fullmatch(r"days\((\w+)\)", table.partitioned_by)
-    return match.group(1) if match else None
-
-
 def _days_of_new_files(
-    engine: Engine, table: Table, consumed: str, landed: str
+    engine: Engine, table: LandedTable, consumed: str, landed: str
 ) -> tuple[str | None, ...] | None:
     """The days of the rows in files that came after a snapshot; None where no column has days."""
-    column = day_column(table)
+    column = table.day_column
     if column is None:
         return None
     files = f"select file_path from {table.relation}.files version as of"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from dbt_exactly_once.adapter.tables import Table
+from dbt_exactly_once.adapter.session import Project
+from dbt_exactly_once.adapter.tables import Table, columns_of
 
 SOURCE_NAME = "landing"
 SOURCES_FILE = Path("models/receive/sources.yml")
@@ -17,49 +19,47 @@ REJECTED = "rejected_landings"
 CONSUMED_TAG = "exactly_once_consumed_"
 
 
-@dataclass(frozen=True)
-class LandedTable:
+class LandedTable(Table):
     """One table of the source; its first column identifies its rows."""
 
-    name: str
-    columns: list[dict[str, str]]
-    partitioned_by: str | None
+    @classmethod
+    def of_source(cls, source: Mapping[str, Any]) -> LandedTable:
+        """The table of a source as dbt's graph describes it."""
+        meta = source["config"].get("meta") or {}
+        return cls(
+            source["identifier"],
+            source["schema"],
+            columns_of(source),
+            meta.get("partitioned_by") or "",
+        )
 
     @property
     def id_column(self) -> str:
-        return self.columns[0]["name"]
+        return self.columns[0][0]
 
     @property
     def day_column(self) -> str | None:
         """The time by whose days the table is partitioned."""
-        match = re.fullmatch(r"days\((\w+)\)", self.partitioned_by or "")
+        match = re.fullmatch(r"days\((\w+)\)", self.partitioned_by)
         return match.group(1) if match else None
-
-    def ddl(self, schema: str) -> str:
-        """`create table if not exists`, in a schema."""
-        columns = tuple(
-            (column["name"], column["data_type"], " ".join(column["description"].split()))
-            for column in self.columns
-        )
-        return Table(self.name, schema, columns, self.partitioned_by or "").ddl()
 
     @property
     def types(self) -> dict[str, str]:
-        return {column["name"]: column["data_type"] for column in self.columns}
+        return {name: kind for name, kind, _ in self.columns}
 
 
-def read_landed_tables(project_folder: Path) -> dict[str, LandedTable]:
-    """All tables of the source `landing`, by name."""
-    content = yaml.safe_load((project_folder / SOURCES_FILE).read_text(encoding="utf-8"))
+def read_landed_tables(project: Project) -> dict[str, LandedTable]:
+    """All tables of the source `landing`, by name, without dbt."""
+    content = yaml.safe_load((project.package_folder / SOURCES_FILE).read_text(encoding="utf-8"))
     source = next(source for source in content["sources"] if source["name"] == SOURCE_NAME)
     return {
-        table["name"]: LandedTable(
-            name=table["name"],
-            columns=[
-                {key: str(column[key]) for key in ("name", "data_type", "description")}
-                for column in table["columns"]
-            ],
-            partitioned_by=table.get("config", {}).get("meta", {}).get("partitioned_by"),
+        table["name"]: LandedTable.of_source(
+            {
+                "identifier": table["name"],
+                "schema": project.landing_schema,
+                "columns": {column["name"]: column for column in table["columns"]},
+                "config": table.get("config", {}),
+            }
         )
         for table in source["tables"]
     }

@@ -8,6 +8,7 @@ from typing import Any
 from dbt_exactly_once.adapter.engine import Engine
 from dbt_exactly_once.adapter.lake_version import LAKE_VERSION, RECORD
 from dbt_exactly_once.adapter.tables import Table, columns_of
+from dbt_exactly_once.landing.landed_tables import SOURCE_NAME, LandedTable
 
 
 class Tables:
@@ -23,9 +24,9 @@ class Tables:
         self._engine = engine
         self.ledgers = {node["name"]: _ledger(node) for node in nodes if is_ledger(node)}
         self.landed = {
-            node["name"]: _landed(node)
+            node["name"]: LandedTable.of_source(node)
             for node in graph["sources"].values()
-            if node["source_name"] == "landing"
+            if node["source_name"] == SOURCE_NAME
         }
         # the ids of the models that make up a run
         self.transaction = frozenset(node["unique_id"] for node in of_transaction)
@@ -99,11 +100,4 @@ def _ledger(node: Mapping[str, Any]) -> Table:
         config.get("sorted_by") or "",
         wap=True,
         version=LAKE_VERSION if node["name"] == RECORD else None,
-    )
-
-
-def _landed(node: Mapping[str, Any]) -> Table:
-    meta = node["config"].get("meta") or {}
-    return Table(
-        node["identifier"], node["schema"], columns_of(node), meta.get("partitioned_by") or ""
     )

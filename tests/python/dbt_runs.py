@@ -32,6 +32,7 @@ from dbt_common.clients.system import load_file_contents
 from faults import set_clock
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt_exactly_once.adapter.session import find_project
 from dbt_exactly_once.landing.landed_tables import read_landed_tables
 from dbt_exactly_once.loop.warm_dbt import dbt, failed_nodes, parse
 
@@ -93,8 +94,8 @@ class DbtRuns:
 
     def _make_landed_tables(self) -> None:
         self.spark.sql(f"create namespace if not exists {self.landing}")
-        for table in read_landed_tables(PROJECT_FOLDER).values():
-            self.spark.sql(table.ddl(self.landing))
+        for table in read_landed_tables(find_project(self.folder)).values():
+            self.spark.sql(table.ddl())
 
     def seed(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write a seed; missing columns and None are blank."""

@@ -396,4 +396,4 @@ def test_a_seed_may_stand_in_a_folder_of_its_own(folder: Path, check: Check) -> 
     )
     found = find_project(folder)
     assert found.seed_file("transports") == own / "transports.csv"
-    assert "'MYBUS'" in contract(found, read_landed_tables(found.package_folder)["deliveries"])[0]
+    assert "'MYBUS'" in contract(found, read_landed_tables(found)["deliveries"])[0]

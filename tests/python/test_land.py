@@ -477,7 +477,7 @@ def test_executions_land_once_each(
 def test_requests_and_commands_land(
     table: str, spark: SparkSession, project: Project, tmp_path: Path, landed: Callable[..., Any]
 ) -> None:
-    definition = read_landed_tables(project.folder)[table]
+    definition = read_landed_tables(project)[table]
     of_type = {"timestamp": "2026-03-01T10:00:00Z", "boolean": True}
     row = {name: of_type.get(type_, f"some {name}") for name, type_ in definition.types.items()}
     file = write_lines(tmp_path / "f.jsonl", row, row)
@@ -490,7 +490,7 @@ def test_the_command_lands_every_table_of_the_source_but_its_own_and_those_of_ot
     project: Project,
 ) -> None:
     by_others = {"delivery_holds", "sent_errors"}
-    tables = set(read_landed_tables(project.folder))
+    tables = set(read_landed_tables(project))
     assert {*LANDING_TABLES, REJECTED, *by_others} == tables
 
 
@@ -579,7 +579,7 @@ def test_unknown_columns_are_left_out_and_told_once(
 
 
 def test_memory_does_not_grow_with_the_feed(project: Project, tmp_path: Path) -> None:
-    target = read_landed_tables(project.folder)["deliveries"]
+    target = read_landed_tables(project)["deliveries"]
     line = json.dumps(delivery("{}", document="x" * 400))
 
     def peak(number: int) -> int:
