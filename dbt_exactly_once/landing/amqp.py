@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-from dbt_exactly_once.errors import ExactlyOnceError, one_line
-from dbt_exactly_once.extras import require_extra
+from dbt_exactly_once.errors import one_line
 from dbt_exactly_once.landing.brokers import (
     ERROR_TYPE,
     JSON_TYPE,
     PUMP_SECONDS,
+    Connected,
     UndeliverableError,
-    cause_of,
-    not_reached,
     row_of,
     text_of,
+    unusable,
 )
 
 
-class Amqp:
-    """A queue over AMQP 1.0, as JMS providers such as ActiveMQ Artemis offer it.
+class Amqp(Connected):
+    """A queue over AMQP 1.0.
 
     AMQP counts failed deliveries from 0, JMS deliveries from 1: the row has the count of JMS.
     """
 
     def __init__(self, url: str, queue: str, most: int) -> None:
-        require_extra("amqp")
         from proton.utils import BlockingConnection
 
         self._queue = queue
@@ -39,10 +36,7 @@ class Amqp:
             self._connection = BlockingConnection(url, timeout=30, heartbeat=30)
             self._receiver = self._connection.create_receiver(queue, credit=most)
         except Exception as error:
-            where = url.rpartition("@")[2]
-            raise ExactlyOnceError(
-                f"queue {queue} at {where} cannot be taken from: {cause_of(error)}"
-            ) from error
+            raise unusable(f"queue {queue}", url, "taken from", error) from error
 
     def receive(self, most: int, seconds: float) -> list[dict[str, Any]]:
         from proton import Timeout
@@ -84,16 +78,11 @@ class Amqp:
         except Timeout:
             return
 
-    def close(self) -> None:
-        with suppress(Exception):
-            self._connection.close()
 
-
-class AmqpPublisher:
+class AmqpPublisher(Connected):
     """Addresses over AMQP 1.0, such as queues of ActiveMQ Artemis."""
 
     def __init__(self, url: str) -> None:
-        require_extra("amqp")
         from proton.utils import BlockingConnection
 
         self._url = url
@@ -101,7 +90,7 @@ class AmqpPublisher:
         try:
             self._connection = BlockingConnection(url, timeout=30, heartbeat=30)
         except Exception as error:
-            raise not_reached("the broker", url, error) from error
+            raise unusable("the broker", url, "sent to", error) from error
 
     def send(self, address: str, message_id: str, body: bytes) -> None:
         from proton import Message
@@ -125,8 +114,4 @@ class AmqpPublisher:
                 f"the broker refuses it ({type(error).__name__} {one_line(error)})"
             ) from error
         except Exception as error:
-            raise not_reached("the broker", self._url, error) from error
-
-    def close(self) -> None:
-        with suppress(Exception):
-            self._connection.close()
+            raise unusable("the broker", self._url, "sent to", error) from error

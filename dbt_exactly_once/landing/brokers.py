@@ -13,12 +13,15 @@ import json
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
+
+if TYPE_CHECKING:
+    from dbt_exactly_once.landing.outcome import Landing
 
 # how often the connection is looked after, in seconds
 PUMP_SECONDS = 0.2
@@ -50,14 +53,6 @@ class Broker(Protocol):
         ...
 
 
-class Landed(Protocol):
-    """The outcome of a file's rows."""
-
-    def lines(self) -> list[str]:
-        """The lines that report it."""
-        ...
-
-
 class UndeliverableError(Exception):
     """A broker that is there does not take a message for its address."""
 
@@ -77,9 +72,20 @@ class Publisher(Protocol):
         ...
 
 
+class Connected:
+    """What has a connection to a broker."""
+
+    _connection: Any
+
+    def close(self) -> None:
+        # what was acknowledged or confirmed is so already
+        with suppress(Exception):
+            self._connection.close()
+
+
 def land_from_broker(
     broker: Broker,
-    land_file: Callable[[Path], Landed],
+    land_file: Callable[[Path], Landing],
     name: str,
     echo: Callable[[str], None],
     stop: threading.Event,
@@ -190,8 +196,8 @@ def cause_of(error: BaseException) -> str:
     return text or type(error).__name__
 
 
-def not_reached(broker: str, url: str, error: BaseException) -> ExactlyOnceError:
-    """The error of a publisher that cannot reach its broker."""
+def unusable(what: str, url: str, use: str, error: BaseException) -> ExactlyOnceError:
+    """The error of a broker that cannot be "taken from" or "sent to", without its password."""
     return ExactlyOnceError(
-        f"{broker} at {url.rpartition('@')[2]} cannot be sent to: {cause_of(error)}"
+        f"{what} at {url.rpartition('@')[2]} cannot be {use}: {cause_of(error)}"
     )

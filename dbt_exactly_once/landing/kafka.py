@@ -12,7 +12,6 @@ from time import monotonic, sleep
 from typing import Any
 
 from dbt_exactly_once.errors import ExactlyOnceError
-from dbt_exactly_once.extras import require_extra
 from dbt_exactly_once.landing.brokers import PUMP_SECONDS, row_of, text_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -51,7 +50,6 @@ class Kafka:
         key_column: str | None = None,
     ) -> None:
         """properties_file: properties of librdkafka, one a line; key_column: takes record keys."""
-        require_extra("kafka")
         import confluent_kafka
 
         self._kafka = confluent_kafka

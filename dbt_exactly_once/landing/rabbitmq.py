@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from contextlib import suppress
 from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 from dbt_exactly_once.errors import ExactlyOnceError
-from dbt_exactly_once.extras import require_extra
 from dbt_exactly_once.landing.brokers import (
     ERROR_TYPE,
     JSON_TYPE,
     PUMP_SECONDS,
+    Connected,
     UndeliverableError,
-    cause_of,
-    not_reached,
     row_of,
     text_of,
+    unusable,
 )
 
 # a broker that takes nothing for the moment, out of memory or disk, reports no more than that
@@ -28,7 +26,6 @@ BLOCKED_SECONDS = 30
 
 
 def _import_pika() -> Any:
-    require_extra("rabbitmq")
     import pika
 
     # the library would log pages for an error that is reported in a line
@@ -49,7 +46,7 @@ def _parameters(pika: Any, url: str) -> Any:
         ) from None
 
 
-class RabbitMq:
+class RabbitMq(Connected):
     """A queue of RabbitMQ, over AMQP 0-9-1.
 
     A quorum queue counts deliveries (`x-delivery-count`). Of a classic one only the mark
@@ -71,10 +68,7 @@ class RabbitMq:
             self._channel.add_on_cancel_callback(self._note_cancel)
             self._channel.basic_consume(queue, self._note)
         except Exception as error:
-            where = url.rpartition("@")[2]
-            raise ExactlyOnceError(
-                f"queue {queue} of RabbitMQ at {where} cannot be taken from: {cause_of(error)}"
-            ) from error
+            raise unusable(f"queue {queue} of RabbitMQ", url, "taken from", error) from error
 
     def _note(self, _channel: Any, method: Any, properties: Any, body: bytes) -> None:
         headers = properties.headers or {}
@@ -122,12 +116,8 @@ class RabbitMq:
     def keep_alive(self) -> None:
         self._connection.process_data_events(time_limit=PUMP_SECONDS)
 
-    def close(self) -> None:
-        with suppress(Exception):
-            self._connection.close()
 
-
-class RabbitMqPublisher:
+class RabbitMqPublisher(Connected):
     """An exchange of RabbitMQ; the address is the routing key, a queue of the default exchange."""
 
     def __init__(self, url: str, exchange: str = "") -> None:
@@ -144,7 +134,7 @@ class RabbitMqPublisher:
             self._channel = self._connection.channel()
             self._channel.confirm_delivery()
         except Exception as error:
-            raise not_reached("RabbitMQ", url, error) from error
+            raise unusable("RabbitMQ", url, "sent to", error) from error
 
     def send(self, address: str, message_id: str, body: bytes) -> None:
         properties = self._properties(
@@ -157,9 +147,4 @@ class RabbitMqPublisher:
                 f"RabbitMQ has no queue for it ({type(error).__name__})"
             ) from error
         except Exception as error:
-            raise not_reached("RabbitMQ", self._url, error) from error
-
-    def close(self) -> None:
-        # what was confirmed is confirmed
-        with suppress(Exception):
-            self._connection.close()
+            raise unusable("RabbitMQ", self._url, "sent to", error) from error

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from dbt_exactly_once.errors import ExactlyOnceError
-from dbt_exactly_once.extras import require_extra
 from dbt_exactly_once.landing.brokers import HEADERS, PUMP_SECONDS, cause_of, row_of
 
 # of SQS: in one request, and waiting for one
@@ -30,7 +29,6 @@ class Sqs:
     """
 
     def __init__(self, url: str) -> None:
-        require_extra("sqs")
         import boto3
 
         self._url = url
