@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from json.decoder import scanstring
 from pathlib import Path
 from typing import Any
@@ -33,38 +33,30 @@ DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def json_rows(path: Path) -> Iterator[Row]:
-    return _element_rows(path) if is_array(head_of(path)) else _line_rows(path)
+    if is_array(head_of(path)):
+        for value, text, number in ArrayReader(_texts(path), DECODER).elements():
+            raw = text.encode("utf-8", "surrogateescape")
+            yield _row(raw, number, "element", lambda _, value=value: value)
+    else:
+        for number, raw in enumerate(lines_of(path), 1):
+            if raw.strip():
+                yield _row(raw, number, "line", DECODER.decode)
 
 
-def _line_rows(path: Path) -> Iterator[Row]:
-    for number, raw in enumerate(lines_of(path), 1):
-        if not raw.strip():
-            continue
-        try:
-            text = raw.decode("utf-8").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            yield None, number, shown(raw), not_utf8(error)
-            continue
-        try:
-            row = _object_row(DECODER.decode(text), number, text, "line")
-        except (ValueError, RecursionError) as error:
-            row = None, number, text, Fault("NOT_JSON", f"the line is not JSON: {error}")
-        yield row
-
-
-def _element_rows(path: Path) -> Iterator[Row]:
-    for value, text, number in ArrayReader(_texts(path), DECODER).elements():
-        raw = text.encode("utf-8", "surrogateescape")
-        try:
-            raw.decode("utf-8")
-        except UnicodeDecodeError as error:
-            yield None, number, shown(raw), not_utf8(error)
-            continue
-        try:
-            row = _object_row(value, number, text, "element")
-        except RecursionError as error:
-            row = None, number, text, Fault("NOT_JSON", f"the element is not JSON: {error}")
-        yield row
+def _row(raw: bytes, number: int, what: str, value_of: Callable[[str], Any]) -> Row:
+    """The row of a line or an element; value_of: parses its text."""
+    try:
+        text = raw.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        return None, number, shown(raw), not_utf8(error)
+    try:
+        row = value_of(text)
+        if isinstance(row, dict):
+            return with_document_as_text(row, text), number, text, None
+        problem = f"a JSON object but {excerpt(row)}"
+    except (ValueError, RecursionError) as error:
+        problem = f"JSON: {error}"
+    return None, number, text, Fault("NOT_JSON", f"the {what} is not {problem}")
 
 
 def _texts(path: Path) -> Iterator[str]:
@@ -78,19 +70,17 @@ def _texts(path: Path) -> Iterator[str]:
         yield decoder.decode(b"", final=True)
 
 
-def _object_row(row: Any, number: int, text: str, what: str) -> Row:
-    if not isinstance(row, dict):
-        message = f"the {what} is not a JSON object but {excerpt(row)}"
-        return None, number, text, Fault("NOT_JSON", message)
+def with_document_as_text(row: dict[str, Any], text: str) -> dict[str, Any]:
+    """A row that was parsed from a text; a document that is an object there stays as written."""
     if isinstance(row.get(DOCUMENT), dict | list):
-        row[DOCUMENT] = member_text(text, DOCUMENT)
-    return row, number, text, None
+        row[DOCUMENT] = _member_text(text, DOCUMENT)
+    return row
 
 
 WHITE_SPACE = re.compile(r"\s*")
 
 
-def member_text(text: str, name: str) -> str:
+def _member_text(text: str, name: str) -> str:
     """The text of an object's member as it stands there: writing it again would change numbers."""
 
     def skip(position: int) -> int:

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine, literal
-from dbt_exactly_once.landing.file_bytes import DOCUMENT
-from dbt_exactly_once.landing.json_rows import member_text
+from dbt_exactly_once.landing.json_rows import with_document_as_text
 from dbt_exactly_once.landing.values import NotOfTypeError, type_fault, typed
 
 RESERVED = ("/recovery-", "/resubmission-")
@@ -129,15 +128,12 @@ def _row(raw_text: str | None, document: str | None) -> dict[str, Any] | None:
 
 
 def _json_object(text: str | None) -> dict[str, Any] | None:
+    text = text or ""
     try:
-        value = json.loads(text or "")
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict):
-        return None
-    if text and isinstance(value.get(DOCUMENT), dict | list):
-        value[DOCUMENT] = member_text(text, DOCUMENT)
-    return value
+    return with_document_as_text(value, text) if isinstance(value, dict) else None
 
 
 def _values(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, str]:
