@@ -10,10 +10,9 @@ import errno
 import json
 import os
 import zlib
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -53,47 +52,38 @@ class UnreadableFileError(ExactlyOnceError):
         return is_of_system or isinstance(cause, MemoryError)
 
 
-@dataclass
-class Batch:
+class Batch(NamedTuple):
     """Some rows of one file. A row is none where its line could not be read as a row."""
 
-    rows: list[dict[str, Any] | None] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-    raw_texts: list[str] = field(default_factory=list)
-    faults: list[Fault | None] = field(default_factory=list)
-    characters: int = 0
-
-    def add(
-        self, row: dict[str, Any] | None, line: int, raw_text: str, fault: Fault | None = None
-    ) -> None:
-        self.rows.append(row)
-        self.lines.append(line)
-        self.raw_texts.append(raw_text)
-        self.faults.append(fault)
-        self.characters += len(raw_text)
-
-    @property
-    def full(self) -> bool:
-        return len(self.rows) >= BATCH_ROWS or self.characters >= BATCH_CHARACTERS
+    rows: list[dict[str, Any] | None]
+    lines: list[int]
+    raw_texts: list[str]
+    faults: list[Fault | None]
 
 
 def read_batches(path: Path) -> Iterator[Batch]:
     """The rows of a file, by the format of its name."""
-    read = _reader(path)
+    read = {JSON: json_rows, CSV: csv_rows, PARQUET: parquet_rows}[_format_of(path)]
     try:
-        batch = Batch()
-        for row, line, raw_text, fault in read(path):
-            batch.add(row, line, raw_text, fault)
-            if batch.full:
-                yield batch
-                batch = Batch()
-        if batch.rows:
-            yield batch
+        taken: list[Row] = []
+        characters = 0
+        for row in read(path):
+            taken.append(row)
+            characters += len(row[2])
+            if len(taken) >= BATCH_ROWS or characters >= BATCH_CHARACTERS:
+                yield _batch(taken)
+                taken, characters = [], 0
+        if taken:
+            yield _batch(taken)
     except ExactlyOnceError:
         raise
     except Exception as error:
         # whatever a reader stumbles over is of this file, and keeps no other from landing
         raise unreadable(path, error) from error
+
+
+def _batch(rows: list[Row]) -> Batch:
+    return Batch(*map(list, zip(*rows, strict=True)))
 
 
 def check_readable(file: str | Path, columns: Collection[str]) -> None:
@@ -113,10 +103,10 @@ def check_readable(file: str | Path, columns: Collection[str]) -> None:
     try:
         head = head_of(path)
         content = content_of(head, columns)
-        read = _reader(path, content)
-        if read is csv_rows and content is None:
+        named = _format_of(path, content)
+        if named == CSV and content is None:
             content = Content(CSV, other_delimiter(head) or ",")
-        if content is not None and READERS.get(content.format) is not read:
+        if content is not None and content.format != named:
             raise UnreadableFileError(
                 path,
                 f"{path} holds {content.format}, not what its name says, nothing was landed: "
@@ -128,7 +118,7 @@ def check_readable(file: str | Path, columns: Collection[str]) -> None:
                 f"{path} looks like CSV with {json.dumps(content.delimiter)} between its fields, "
                 "nothing was landed: write it with commas",
             )
-        if read is parquet_rows:
+        if named == PARQUET:
             pq.ParquetFile(path).close()
     except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
         raise unreadable(path, error) from error
@@ -140,15 +130,16 @@ def unreadable(path: Path, error: BaseException) -> UnreadableFileError:
     return UnreadableFileError(path, line)
 
 
-def _reader(path: Path, content: Content | None = None) -> Callable[[Path], Iterator[Row]]:
+def _format_of(path: Path, content: Content | None = None) -> str:
+    """The format that a file's name stands for; content: what it holds, for the message."""
     name = path.name.lower().removesuffix(".gz")
-    for suffixes, read in (
-        ((".jsonl", ".ndjson", ".json"), json_rows),
-        ((".csv",), csv_rows),
-        ((".parquet",), parquet_rows),
+    for suffixes, named in (
+        ((".jsonl", ".ndjson", ".json"), JSON),
+        ((".csv",), CSV),
+        ((".parquet",), PARQUET),
     ):
         if name.endswith(suffixes):
-            return read
+            return named
     remedy = (
         f"it holds {content.format}, {content.remedy}"
         if content
@@ -156,10 +147,3 @@ def _reader(path: Path, content: Content | None = None) -> Callable[[Path], Iter
     )
     line = f"{path}: the name has no known format, nothing was landed; {remedy}"
     raise UnreadableFileError(path, line)
-
-
-READERS: dict[str, Callable[[Path], Iterator[Row]]] = {
-    JSON: json_rows,
-    CSV: csv_rows,
-    PARQUET: parquet_rows,
-}
