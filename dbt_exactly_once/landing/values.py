@@ -112,9 +112,8 @@ def typed(data_type: str, value: Any) -> Any:
             number = int(value)
         elif isinstance(value, CsvText) and WHOLE_NUMBER.fullmatch(value):
             number = int(value.split(".")[0])
-        if number is not None and -(1 << INTEGER_BITS[data_type]) <= number < (
-            1 << INTEGER_BITS[data_type]
-        ):
+        limit = 1 << INTEGER_BITS[data_type]
+        if number is not None and -limit <= number < limit:
             return number
     raise NotOfTypeError
 
@@ -124,19 +123,10 @@ def parsed_time(text: str) -> datetime:
     match = TIME.fullmatch(text)
     if match is None:
         raise NotOfTypeError
-    year, month, day, hour, minute, second, fraction, zone = match.groups()
+    *parts, fraction, zone = match.groups()
     micros = int((fraction or "")[:6].ljust(6, "0"))
     try:
-        time = datetime(
-            int(year),
-            int(month),
-            int(day),
-            int(hour or 0),
-            int(minute or 0),
-            int(second or 0),
-            micros,
-            tzinfo=timezone.utc,
-        )
+        time = datetime(*(int(part or 0) for part in parts), micros, tzinfo=timezone.utc)
         if zone and zone not in "Zz":
             hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)
             if minutes > 59:
@@ -146,8 +136,6 @@ def parsed_time(text: str) -> datetime:
             ahead = offset.utcoffset(None)
             time = time - ahead if zone[0] == "+" else time + ahead
         return time
-    except NotOfTypeError:
-        raise
     except (ValueError, OverflowError) as error:
         raise NotOfTypeError(str(error)) from error
 
