@@ -7,11 +7,10 @@ import signal
 import socket
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 PROC = Path("/proc")
 # Linux gives the namespace of the machine itself this number; those of containers have others
@@ -133,16 +132,22 @@ def _start_by_psutil(pid: int) -> str | None:
 
 
 @contextmanager
-def stopped_by_signals() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set, so that what has begun is ended in order."""
-    stop = threading.Event()
-
-    def note(*_: Any) -> None:
-        stop.set()
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+def at_signals(call: Callable[[], None]) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM call a function, and do nothing else."""
+    before = {
+        number: signal.signal(number, lambda *_: call())
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
-        yield stop
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set, so that what has begun is ended in order."""
+    stop = threading.Event()
+    with at_signals(stop.set):
+        yield stop

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import inspect
 import queue
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from datetime import datetime, timezone
+from itertools import count
 from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine, literal
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
+from dbt_exactly_once.process import at_signals
 from dbt_exactly_once.services.calls import Call, as_json, error_text, rows_of, safe_echo
 from dbt_exactly_once.services.executions import (
     ERROR,
@@ -28,18 +30,6 @@ from dbt_exactly_once.services.executions import (
     Executions,
 )
 
-WORK = (
-    "delivery_id",
-    "trigger_name",
-    "service",
-    "attempt",
-    "document_type",
-    "document_key",
-    "document",
-    "transport",
-    "errors_to",
-    "received_at",
-)
 # attempts to write down what has ended, once no other service is at work
 REPORTS = 6
 # of what a service returns instead of running
@@ -57,7 +47,7 @@ class Worker:
         schema: str,
         executions: Executions,
         services: Mapping[str, Callable[[Any], Any]],
-        work_type: Callable[..., Any],
+        work_type: type,
         transient_error: type[Exception],
         concurrency: int = 1,
         poll_seconds: float = 5,
@@ -136,8 +126,9 @@ class Worker:
 
     def _look_up(self, most: int) -> list[Call] | None:
         now = _now()
+        attributes = ", ".join(f"work.{attribute.name}" for attribute in fields(self._work_type))
         rows = self._engine.rows(
-            f"select {', '.join(f'work.{name}' for name in WORK)}, settings.execution_timeout_ms "
+            f"select {attributes}, settings.execution_timeout_ms "
             f"from {self._schema}.dispatched_documents as work "
             f"inner join {self._schema}.trigger_settings as settings "
             "on work.trigger_name = settings.trigger_name "
@@ -251,28 +242,24 @@ class Worker:
 @contextmanager
 def stopped_by_signals(worker: Worker, echo: Callable[[str], None]) -> Iterator[None]:
     """Stop a worker at the first SIGTERM or SIGINT, and leave its work in doubt at the second."""
-    seen: list[int] = []
+    signals = count(1)
 
-    def stop(number: int, _: Any) -> None:
-        seen.append(number)
-        if len(seen) > 1:
+    def stop() -> None:
+        if next(signals) > 1:
             # no `except Exception` on its way takes it for a failure of what was under way
             raise KeyboardInterrupt
         if worker.left:
             echo(f"stopping: waits for {', '.join(worker.left)}; a second signal leaves them")
         worker.stop()
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise ExactlyOnceError(
-            "exactly_once: stopped at once; these services were at work and their documents "
-            f"come back in doubt: {', '.join(worker.left) or 'none'}"
-        ) from None
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with at_signals(stop):
+        try:
+            yield
+        except KeyboardInterrupt:
+            raise ExactlyOnceError(
+                "exactly_once: stopped at once; these services were at work and their documents "
+                f"come back in doubt: {', '.join(worker.left) or 'none'}"
+            ) from None
 
 
 def _aware(values: list[Any]) -> list[Any]:
