@@ -7,6 +7,7 @@ nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -101,29 +102,14 @@ def duration(milliseconds: int) -> str:
     return f"{milliseconds / divisor:.1f}".removesuffix(".0") + f" {unit}"
 
 
-VIEWS = (
-    "decisions_over_time",
-    "doubts_by_cause",
-    "exactly_once_statistics",
-    "in_doubt_documents",
-    "keys_with_several_payloads",
-    "late_duplicates",
-    "payloads_with_several_keys",
-    "redelivery_lags",
-    "run_log",
-    "stopped_triggers",
-    "things_to_do",
-    "waiting_documents",
-)
-
-
 def ask_spark(spark: Any, schema: str) -> Ask:
     """Ask a Spark session, after a look whether the report views are there."""
     try:
         there = {row[1] for row in spark.sql(f"show views in {schema}").collect()}
     except Exception:
         there = set()
-    missing = [view for view in VIEWS if view not in there]
+    wanted = re.findall(r"\{schema\}\.(\w+)", "".join(QUERIES.values()))
+    missing = sorted({*wanted} - there)
     if missing:
         raise ExactlyOnceError(
             f"{missing[0]} is not in schema {schema}: make the views with `dbt build`, or with "
