@@ -36,8 +36,24 @@ class RegistrationError(Exception):
     """A module of this folder cannot be used; the text has the remedy."""
 
 
+class HasDocument:
+    """What Delivery and Work offer of their document."""
+
+    document: str | None
+
+    @cached_property
+    def document_json(self) -> Any:
+        """The document parsed as JSON, None where it is none."""
+        if self.document is None:
+            return None
+        try:
+            return json.loads(self.document)
+        except (ValueError, RecursionError):
+            return None
+
+
 @dataclass(frozen=True)
-class Delivery:
+class Delivery(HasDocument):
     """What a resolver is asked about.
 
     document_type_name: the type that trigger conditions name.
@@ -57,16 +73,6 @@ class Delivery:
     transport: str
     trigger_name: str
     received_at: datetime
-
-    @cached_property
-    def document_json(self) -> Any:
-        """The document parsed as JSON, None where it is none."""
-        if self.document is None:
-            return None
-        try:
-            return json.loads(self.document)
-        except (ValueError, RecursionError):
-            return None
 
 
 @dataclass(frozen=True)

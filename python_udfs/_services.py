@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
-from typing import Any, TypeVar
 
-from python_udfs._hooks import Hook, _only_argument, registry
-
-Function = TypeVar("Function", bound=Callable[..., Any])
+from python_udfs._hooks import Function, HasDocument, Hook, _only_argument, registry
 
 
 @dataclass(frozen=True)
-class Work:
+class Work(HasDocument):
     """A document that a service is to process now.
 
     attempt: counts from 1, and again from 1 after the trigger was resumed.
@@ -34,16 +29,6 @@ class Work:
     transport: str
     errors_to: str | None
     received_at: datetime
-
-    @cached_property
-    def document_json(self) -> Any:
-        """The document parsed as JSON, None where it is none."""
-        if self.document is None:
-            return None
-        try:
-            return json.loads(self.document)
-        except (ValueError, RecursionError):
-            return None
 
 
 def service(name: str) -> Callable[[Function], Function]:
