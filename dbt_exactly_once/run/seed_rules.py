@@ -26,46 +26,32 @@ _USES = {
     "int": _NUMBER,
     "bigint": _NUMBER,
 }
-_TRIGGER = ("trigger ", "trigger_name")
+_TRIGGER = [("trigger ", "trigger_name")]
 _OF_TRIGGER = (" of trigger ", "trigger_name")
 _POSITION = [("condition ", "position"), _OF_TRIGGER]
+_TRANSPORT = [("transport ", "transport")]
 
 
 def seed_rules(
     words: Mapping[str, Sequence[str]], defaults: Mapping[str, tuple[str, str | None]]
 ) -> dict[str, dict[str, Any]]:
     """The rules by seed; words and defaults are what the macros of their names return."""
-    return {
-        "triggers": _of_triggers(words, defaults),
-        "trigger_conditions": _of_conditions(),
-        "transports": _of_transports(words),
-    }
-
-
-def _of_triggers(
-    words: Mapping[str, Sequence[str]], defaults: Mapping[str, tuple[str, str | None]]
-) -> dict[str, Any]:
-    """The seed triggers."""
-    return {
+    triggers = {
         "columns": ["trigger_name", *(name for name in defaults if name != "key")],
-        "row_name": [_TRIGGER],
+        "row_name": _TRIGGER,
         "cells": [
-            _cell("trigger_name", "string", "trigger_name is blank: give every trigger a name"),
+            _cell("trigger_name", "string", "is blank: give every trigger a name"),
             *_settings(words, defaults),
         ],
         "unique": [
-            {
-                "columns": {"trigger_name": "string"},
-                "row_name": [_TRIGGER],
-                "problem": "the name stands there more than once: name every trigger differently",
-            }
+            _unique(
+                {"trigger_name": "string"},
+                _TRIGGER,
+                "the name stands there more than once: name every trigger differently",
+            )
         ],
     }
-
-
-def _of_conditions() -> dict[str, Any]:
-    """The seed trigger_conditions."""
-    return {
+    conditions = {
         "columns": [
             "trigger_name",
             "position",
@@ -76,21 +62,9 @@ def _of_conditions() -> dict[str, Any]:
         ],
         "row_name": _POSITION,
         "cells": [
-            _cell(
-                "position",
-                "int",
-                "position is no whole number: number the conditions of a trigger",
-            ),
-            _cell(
-                "condition_name",
-                "string",
-                "condition_name is blank: give every condition a name",
-            ),
-            _cell(
-                "document_type",
-                "string",
-                "document_type is blank: name the type that the condition takes",
-            ),
+            _cell("position", "int", "is no whole number: number the conditions of a trigger"),
+            _cell("condition_name", "string", "is blank: give every condition a name"),
+            _cell("document_type", "string", "is blank: name the type that the condition takes"),
         ],
         "refers_to": {
             "column": "trigger_name",
@@ -98,50 +72,39 @@ def _of_conditions() -> dict[str, Any]:
             "problem": "no such trigger in the seed triggers: add it there or correct the name",
         },
         "unique": [
-            {
-                "columns": {"trigger_name": "string", "position": "int"},
-                "row_name": _POSITION,
-                "problem": "two conditions stand in one position: number them differently",
-            },
-            {
-                "columns": {"trigger_name": "string", "condition_name": "string"},
-                "row_name": [("condition ", "condition_name"), _OF_TRIGGER],
-                "problem": "the name stands there more than once in this trigger: name every "
-                "condition differently",
-            },
+            _unique(
+                {"trigger_name": "string", "position": "int"},
+                _POSITION,
+                "two conditions stand in one position: number them differently",
+            ),
+            _unique(
+                {"trigger_name": "string", "condition_name": "string"},
+                [("condition ", "condition_name"), _OF_TRIGGER],
+                "the name stands there more than once in this trigger: name every condition "
+                "differently",
+            ),
         ],
     }
-
-
-def _of_transports(words: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """The seed transports."""
-    return {
+    first = _cell(
+        "first_delivery_count", "int", "is no whole number: say what the first delivery reads"
+    )
+    transports = {
         "columns": ["transport", "api", "counts_deliveries", "first_delivery_count"],
-        "row_name": [("transport ", "transport")],
+        "row_name": _TRANSPORT,
         "cells": [
-            _cell("api", "string", f"api is {{value}}: use {' or '.join(words['api'])}"),
-            _cell("counts_deliveries", "boolean", "counts_deliveries is neither true nor false"),
-            {
-                **_cell(
-                    "first_delivery_count",
-                    "int",
-                    "first_delivery_count is no whole number: say what the first delivery reads",
-                ),
-                "where": "counts_deliveries",
-            },
+            _cell("api", "string", f"is {{value}}: use {' or '.join(words['api'])}"),
+            _cell("counts_deliveries", "boolean", "is neither true nor false"),
+            {**first, "where": "counts_deliveries"},
         ],
         "unique": [
-            {
-                "columns": {"transport": "string"},
-                "row_name": [("transport ", "transport")],
-                "problem": "the name stands there more than once: name every transport once",
-            }
+            _unique(
+                {"transport": "string"},
+                _TRANSPORT,
+                "the name stands there more than once: name every transport once",
+            )
         ],
     }
-
-
-def _cell(column: str, kind: str, problem: str) -> dict[str, Any]:
-    return {"column": column, "type": kind, "problem": problem}
+    return {"triggers": triggers, "trigger_conditions": conditions, "transports": transports}
 
 
 def _settings(
@@ -152,8 +115,18 @@ def _settings(
     for setting, (kind, _) in defaults.items():
         if kind != "string" or setting in words:
             use = " or ".join(words[setting]) if setting in words else _USES[kind]
-            found.append(_cell(setting, kind, f"{setting} is {{value}}: use {use}"))
+            found.append(_cell(setting, kind, f"is {{value}}: use {use}"))
     for setting in REGISTERED:
-        problem = f"{setting} is {{value}}, which no module of python_udfs registers: use "
+        problem = "is {value}, which no module of python_udfs registers: use "
         found.append({**_cell(setting, "string", problem), "registered": True})
     return [{**cell, "may_be_blank": True} for cell in found]
+
+
+def _cell(column: str, kind: str, problem: str) -> dict[str, Any]:
+    return {"column": column, "type": kind, "problem": f"{column} {problem}"}
+
+
+def _unique(
+    columns: Mapping[str, str], row_name: Sequence[tuple[str, str]], problem: str
+) -> dict[str, Any]:
+    return {"columns": columns, "row_name": row_name, "problem": problem}
