@@ -12,7 +12,7 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.process import stopped_by_signals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from dbt_exactly_once.landing.brokers import Broker
@@ -58,29 +58,21 @@ def land(place: Place, files: tuple[str, ...], table: str, **taking: Any) -> int
             its = " and ".join(f"its --{name}" for name in BROKERS[kind])
             expected = f"{its}, and no files" if its else "no files"
             raise ExactlyOnceError(f"from a broker deliveries land: name {expected}")
-    land_files = _open_landing(place, table, files)
-    if kind is not None:
-        _land_from_broker(kind, land_files, **taking)
-        return 0
-    landing = land_files(files)
-    click.echo("\n".join(landing.lines()))
-    return 1 if landing.failed else 0
-
-
-def _open_landing(
-    place: Place, table: str, files: tuple[str, ...]
-) -> Callable[[Sequence[str | Path]], Landing]:
-    """A function that lands files, in an open lake; files that cannot be read are refused
-    before Spark starts."""
     from dbt_exactly_once.landing.files import check_readable
-    from dbt_exactly_once.landing.land import land
+    from dbt_exactly_once.landing.land import land as land_files
     from dbt_exactly_once.landing.landed_tables import read_landed_tables
 
     columns = read_landed_tables(place.project)[table].types
     for file in files:
+        # before Spark starts
         check_readable(file, columns)
     spark, _ = place.open_lake()
-    return lambda files: land(spark, place.project, files, table)
+    if kind is not None:
+        _land_from_broker(kind, lambda file: land_files(spark, place.project, [file]), **taking)
+        return 0
+    landing = land_files(spark, place.project, files, table)
+    click.echo("\n".join(landing.lines()))
+    return 1 if landing.failed else 0
 
 
 def _connect(kind: str, taking: Mapping[str, Any]) -> tuple[Broker, str]:
@@ -105,9 +97,7 @@ def _connect(kind: str, taking: Mapping[str, Any]) -> tuple[Broker, str]:
     return broker, broker.name
 
 
-def _land_from_broker(
-    kind: str, land_files: Callable[[Sequence[str | Path]], Landing], **taking: Any
-) -> None:
+def _land_from_broker(kind: str, land_file: Callable[[Path], Landing], **taking: Any) -> None:
     from dbt_exactly_once.landing.brokers import land_from_broker
 
     broker, name = _connect(kind, taking)
@@ -115,7 +105,7 @@ def _land_from_broker(
         click.echo(f"taking from {name}")
         taken = land_from_broker(
             broker,
-            lambda file: land_files([file]),
+            land_file,
             name,
             click.echo,
             stop,
