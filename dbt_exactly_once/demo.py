@@ -145,6 +145,7 @@ def _work(spark: SparkSession, desk: Project, schema: str, landing: str) -> str:
     from dbt_exactly_once.adapter.engine import SparkEngine
     from dbt_exactly_once.resolvers.hooks import load_hooks
     from dbt_exactly_once.services.executions import Executions
+    from dbt_exactly_once.services.python_services import choose_services
     from dbt_exactly_once.services.worker import Worker
 
     hooks = load_hooks(desk.folder)
@@ -153,7 +154,7 @@ def _work(spark: SparkSession, desk: Project, schema: str, landing: str) -> str:
         engine,
         schema,
         Executions(engine, f"{landing}.trigger_executions"),
-        {WORKER_SERVICE: hooks.get("service", WORKER_SERVICE).function},
+        choose_services(hooks, [WORKER_SERVICE]),
         hooks.package.Work,
         hooks.package.TransientError,
         concurrency=CONCURRENCY,
@@ -240,9 +241,7 @@ def _second_deliveries(spark: SparkSession, schema: str) -> str:
 
 @contextmanager
 def _step(does: str) -> Iterator[list[str]]:
-    """Print what is done, then its result, which the step adds to the list, and how long it
-    took.
-    """
+    """Print what is done, then the notes that the step has added, and how long it took."""
     print(f"-- {does}", flush=True)
     began = monotonic()
     notes: list[str] = []
@@ -275,26 +274,24 @@ def _dbt(project: Project, lake: Path, verbose: bool, *arguments: str) -> None:
 
 def comparison(rows: list[tuple[str, str, str, int]]) -> str:
     """The decisions of both triggers side by side; rows are trigger, status, rule and number."""
-    numbers: dict[str, dict[str, list[tuple[str, int]]]] = defaultdict(lambda: defaultdict(list))
+    numbers: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for trigger, status, rule, number in sorted(rows):
-        numbers[status][trigger].append((rule, number))
+        numbers[status, trigger][rule] = number
 
     def cell(status: str, trigger: str) -> str:
-        found = numbers[status][trigger]
-        rules = ", ".join(rule for rule, _ in found)
-        return f"{sum(number for _, number in found):,}" + (f" ({rules})" if found else "")
+        found = numbers[status, trigger]
+        return f"{sum(found.values()):,}" + (f" ({', '.join(found)})" if found else "")
 
     lines = [f"\n{'':12}{BY_HISTORY:>24}{BY_COUNT:>24}"]
     lines += [
         f"{status:12}{cell(status, BY_HISTORY):>24}{cell(status, BY_COUNT):>24}"
-        for status in sorted(numbers)
+        for status in sorted({status for _, status, _, _ in rows})
     ]
-    doubtful = {
-        trigger: sum(number for _, number in numbers["IN_DOUBT"][trigger])
-        for trigger in (BY_HISTORY, BY_COUNT)
-    }
+    by_history, by_count = (
+        sum(numbers["IN_DOUBT", trigger].values()) for trigger in (BY_HISTORY, BY_COUNT)
+    )
     lines.append(
-        f"\nOf the same deliveries the count alone leaves {doubtful[BY_COUNT]:,} in doubt, "
-        f"history {doubtful[BY_HISTORY]:,}.\nIn brackets the rules of seeds/decision_rules.csv."
+        f"\nOf the same deliveries the count alone leaves {by_count:,} in doubt, "
+        f"history {by_history:,}.\nIn brackets the rules of seeds/decision_rules.csv."
     )
     return "\n".join(lines)
