@@ -73,7 +73,7 @@ class Loop:
         self._echo = echo
         # the project as it was parsed last, and the files that it was parsed of
         self._manifest: Manifest | None = None
-        self._state: State | None = None
+        self._tables: State
         self._parsed: Seen = {}
         # whether all of it was built since then, and whether a run has left something behind
         self._built = False
@@ -153,13 +153,8 @@ class Loop:
         self._parsed, self._manifest, self._built = files, None, False
         manifest = parse(self._place)
         self._project = find_project(self._project.folder)
-        self._state = State.of_graph(self._engine, manifest.flat_graph)
+        self._tables = State.of_graph(self._engine, manifest.flat_graph)
         self._manifest = manifest
-
-    @property
-    def _tables(self) -> State:
-        assert self._state is not None
-        return self._state
 
     # ---------------------------------------------------------------- land
 
@@ -218,7 +213,7 @@ class Loop:
         tables = self._tables.tables
         if self._known != self._where([*tables.landed.values(), tables.record]):
             return True
-        graph = self._manifest.flat_graph if self._manifest else {}
+        graph = self._manifest.flat_graph  # type: ignore[union-attr]
         view = graph["nodes"][f"model.{PACKAGE}.execution_state"]
         models = [literal(model.service) for model in model_services(graph)]
         is_for_model = f"service in ({', '.join(models)})" if models else "false"
