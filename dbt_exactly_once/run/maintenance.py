@@ -39,10 +39,13 @@ def maintain(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list
     # of one that was cut off
     upkeep.record_compaction()
     messages = _forget_old_rows(state, upkeep, variables)
-    for compact in (_compact, _rewrite_manifests):
-        for name, table in state.tables.ledgers.items():
-            messages += compact(state, name, table)
-        upkeep.record_compaction()
+    for name, table in state.tables.ledgers.items():
+        messages += _compact(state, name, table)
+    upkeep.record_compaction()
+    for table in state.tables.ledgers.values():
+        procedure = f"{state.engine.catalog()}.system.rewrite_manifests"
+        state.engine.rows(f"call {procedure}('{state.tables.full_name(table)}')")
+    upkeep.record_compaction()
     now = datetime.now(timezone.utc)
     kept = timedelta(hours=float(variables["keep_snapshots_hours"]))
     older_than = now - kept
@@ -157,14 +160,6 @@ def _compact(state: State, name: str, table: Table) -> list[str]:
         "options => map('min-input-files', '2', 'delete-file-threshold', '1'))"
     )[0][:2]
     return [f"{name}: {made} files made of {files}"] if files else []
-
-
-def _rewrite_manifests(state: State, name: str, table: Table) -> list[str]:
-    """Make few lists of files of many; nothing is reported of it."""
-    state.engine.rows(
-        f"call {state.engine.catalog()}.system.rewrite_manifests('{state.tables.full_name(table)}')"
-    )
-    return []
 
 
 def _committed_at(state: State, table: Table, snapshot: str | None) -> datetime | None:
