@@ -77,9 +77,7 @@ def _wait_for_end(stop: threading.Event, java: subprocess.Popen[bytes]) -> None:
             )
 
 
-def check_address(
-    credentials: SparkCredentials, host: str, port: int, open_to_all: bool = False
-) -> None:
+def check_address(credentials: SparkCredentials, host: str, port: int, open_to_all: bool) -> None:
     """Refuse, before Spark starts, an address that is taken or that lets everybody in."""
     authentication = credentials.server_side_parameters.get(AUTHENTICATION, "NONE")
     try:
@@ -113,7 +111,8 @@ def _with_jars_on_class_path(credentials: SparkCredentials) -> SparkSession:
     """
     parameters = credentials.server_side_parameters
     spark = open_session(credentials)
-    jars = [_local(jar) for jar in spark.conf.get("spark.jars", "").split(",") if jar]
+    listed = filter(None, spark.conf.get("spark.jars", "").split(","))
+    jars = [jar.removeprefix("file://").removeprefix("file:") for jar in listed]
     class_path = spark.conf.get(CLASS_PATH, "").split(":")
     if set(jars) <= set(class_path):
         return spark
@@ -123,10 +122,6 @@ def _with_jars_on_class_path(credentials: SparkCredentials) -> SparkSession:
     # executors on other machines fetch them from here
     parameters["spark.jars"] = ",".join(jars)
     return open_session(credentials)
-
-
-def _local(jar: str) -> str:
-    return jar.removeprefix("file://").removeprefix("file:")
 
 
 def _close_java(spark: SparkSession) -> None:

@@ -121,11 +121,9 @@ def _import_package(folders: tuple[Path, ...]) -> ModuleType:
         OWN_FOLDER / "__init__.py",
         submodule_search_locations=[str(folder) for folder in folders],
     )
-    if spec is None or spec.loader is None:
-        raise ExactlyOnceError(f"exactly_once: {OWN_FOLDER} is missing: install the package again")
-    package = importlib.util.module_from_spec(spec)
+    package = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
     sys.modules[PACKAGE] = package
-    spec.loader.exec_module(package)
+    spec.loader.exec_module(package)  # type: ignore[union-attr]
     return package
 
 

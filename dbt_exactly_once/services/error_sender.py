@@ -58,7 +58,7 @@ class ErrorSender:
         schema: str,
         sent_errors: str,
         open_publisher: Callable[[], Publisher],
-        echo: Callable[[str], None] = print,
+        echo: Callable[[str], None],
     ) -> None:
         self._spark = spark
         self._engine = SparkEngine(spark)
@@ -146,12 +146,9 @@ class ErrorSender:
         finally:
             # also those before the broker went down
             if sent:
-                self._record(sent)
+                # no text of SQL: ids come from outside
+                self._spark.createDataFrame(sent, SENT).writeTo(self._sent_errors).append()
         return len(sent)
-
-    def _record(self, sent: Sequence[tuple[Any, ...]]) -> None:
-        # no text of SQL: ids come from outside
-        self._spark.createDataFrame(list(sent), SENT).writeTo(self._sent_errors).append()
 
 
 def message_id_of(document: Row) -> str:
