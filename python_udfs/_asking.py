@@ -378,11 +378,7 @@ def availabilities(batches: Iterator[pa.Array], load: Callable[[str], None]) -> 
 
     availability = pa.struct([("is_available", pa.bool_()), ("message", pa.string())])
     for names in batches:
-        answers = []
-        for name in names.to_pylist():
-            is_available, message = _is_available(name, load)
-            answers.append({"is_available": is_available, "message": message})
-        yield pa.array(answers, availability)
+        yield pa.array([_is_available(name, load) for name in names.to_pylist()], availability)
 
 
 def _is_available(name: str, load: Callable[[str], None]) -> tuple[bool, str | None]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine, literal
 from dbt_exactly_once.landing.json_rows import with_document_as_text
+from dbt_exactly_once.landing.landed_tables import LandedTable
 from dbt_exactly_once.landing.values import NotOfTypeError, type_fault, typed
 
 RESERVED = ("/recovery-", "/resubmission-")
@@ -35,14 +36,12 @@ def land_again(
     rejected: str,
     journal: str,
     statuses: str,
-    deliveries: str,
-    columns: Mapping[str, str],
+    deliveries: LandedTable,
 ) -> list[LandedAgain]:
     """Land what requests name, each rejection once; a repetition after a kill lands nothing twice.
 
     requests: the rows of resubmissions that no run has consumed; rejected: relation of all
-    rejections; journal, statuses: the ledgers journal_entries and document_status; columns: names
-    and types of deliveries.
+    rejections; journal, statuses: the ledgers journal_entries and document_status.
     """
     outcomes = []
     taken: set[str] = set()
@@ -60,7 +59,7 @@ def land_again(
         if trigger_name:
             row["destination"] = trigger_name
         try:
-            values = _values(row, columns)
+            values = _values(row, deliveries.types)
         except NotOfTypeError as error:
             outcomes.append(LandedAgain(resubmission_id, None, f"WRONG_TYPE {error}"))
             continue
@@ -68,7 +67,7 @@ def land_again(
         ids = [*_usable(row.get("delivery_id")), rejection_id]
         own = {"landed_at", "received_at"} if lacks_time else {"landed_at"}
         compared = [name for name in values if name not in own]
-        delivery_id = _land(engine, deliveries, rejected, values, ids, compared)
+        delivery_id = _land(engine, deliveries.relation, rejected, values, ids, compared)
         outcomes.append(LandedAgain(resubmission_id, delivery_id, None))
     return outcomes
 
@@ -136,13 +135,13 @@ def _json_object(text: str | None) -> dict[str, Any] | None:
     return with_document_as_text(value, text) if isinstance(value, dict) else None
 
 
-def _values(row: Mapping[str, Any], columns: Mapping[str, str]) -> dict[str, str]:
+def _values(row: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, str]:
     """A row as SQL, each value in its column's type, as landing takes it.
 
     Raises NotOfTypeError, with what is wrong, where a value is not of that type.
     """
     values = {}
-    for name, kind in columns.items():
+    for name, kind in types.items():
         value = row.get(name)
         if value is not None:
             try:

@@ -87,8 +87,7 @@ def land_resubmitted(state: State, run: Run) -> None:
         f"{landed['rejected_landings'].relation} where table_name = 'deliveries')",
         ledgers["journal_entries"].relation,
         ledgers["document_status"].relation,
-        landed["deliveries"].relation,
-        {name: kind for name, kind, _ in landed["deliveries"].columns},
+        landed["deliveries"],
     )
     if any(request.delivery_id for request in run.landed_again):
         run.landed["deliveries"] = mains_of(state.tables.refs(landed))["deliveries"]
