@@ -25,7 +25,7 @@ from dbt_exactly_once.adapter.shared_session import LOCK
 from dbt_exactly_once.adapter.startup import PACKAGES
 from dbt_exactly_once.errors import ExactlyOnceError, text_of
 from dbt_exactly_once.run.lock import GRAVE
-from dbt_exactly_once.run.operations import move
+from dbt_exactly_once.run.operations import moving
 from dbt_exactly_once.run.state import State
 
 if TYPE_CHECKING:
@@ -66,15 +66,10 @@ def move_catalog(
     graph = parse_graph(project, profiles_dir, source)
     with quiet_start(project):
         spark = open_session(old)
-
-    def move_all() -> list[str]:
-        return sorted(
-            move_tables(_open(spark, name, settings), _open(spark, name, new_settings), spark)
-        )
-
     state = State.of_graph(SparkEngine(spark), graph)
-    run_timeout = float(project.variables["run_timeout"])
-    return move(state, f"move-{uuid4()}", run_timeout, move_all)
+    with moving(state, f"move-{uuid4()}", float(project.variables["run_timeout"])):
+        catalogs = (_open(spark, name, of_catalog) for of_catalog in (settings, new_settings))
+        return sorted(move_tables(*catalogs, spark))
 
 
 def move_tables(old: Any, new: Any, spark: SparkSession) -> Iterator[str]:

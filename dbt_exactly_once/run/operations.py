@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dbt_exactly_once.adapter.lake_version import LAKE_VERSION, MOVED, RECORD, version_of
@@ -121,15 +121,11 @@ def migrate(state: State, run_id: str, run_timeout: float) -> list[str]:
         return [*messages, f"the lake is of version {LAKE_VERSION}"]
 
 
-def move(
-    state: State, run_id: str, run_timeout: float, move_tables: Callable[[], list[str]]
-) -> list[str]:
-    """Move the tables as the last run published them; returns their names."""
+def moving(state: State, run_id: str, run_timeout: float) -> AbstractContextManager[Any]:
+    """Hold the lock over tables as the last run published them, to move them."""
     # an interrupted move is continued
     has_begun = RECORD + MOVED in state.tables.existing(state.tables.schema)
-    locked = _locked if has_begun else _upkeep
-    with locked(state, run_id, run_timeout):
-        return move_tables()
+    return (_locked if has_begun else _upkeep)(state, run_id, run_timeout)
 
 
 @contextmanager
