@@ -48,10 +48,12 @@ class Table:
             f"{partitioned}\ntblproperties ({listed})"
         )
 
-    def no_rows(self, target: str) -> str:
-        """What makes a snapshot and changes no row; target: the table or a branch of it."""
+    def no_rows(self) -> str:
+        """What makes a snapshot and changes no row."""
         names = ", ".join(column for column, _, _ in self.columns)
-        return f"insert into {target} ({names}) select {names} from {self.relation} where false"
+        return (
+            f"insert into {self.relation} ({names}) select {names} from {self.relation} where false"
+        )
 
 
 def columns_of(node: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:

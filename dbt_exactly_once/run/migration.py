@@ -115,7 +115,7 @@ def bring_up(engine: Engine, tables: Iterable[Table]) -> list[str]:
     messages = []
     for table in tables:
         messages += [f"{table.name}: column {name} added" for name in add_columns(engine, table)]
-        engine.rows(table.no_rows(table.relation))
+        engine.rows(table.no_rows())
     return messages
 
 

@@ -182,7 +182,7 @@ class Publications:
         # made by a command that was killed before it gave them a first snapshot
         unwritten = [self._ledgers[name] for name, found in refs.items() if "main" not in found]
         for table in unwritten:
-            self._engine.rows(table.no_rows(table.relation))
+            self._engine.rows(table.no_rows())
         refs = self.refs() if unwritten else refs
         for name, published in (last["ledger_publishes"] if last else {}).items():
             start = last["ledger_starts"].get(name)
