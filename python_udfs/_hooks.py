@@ -85,10 +85,6 @@ class Hook:
     # pandas or pyarrow where the function takes a table of deliveries, None where it takes one
     table: str | None = None
 
-    @property
-    def module(self) -> str:
-        return self.function.__module__
-
 
 class Registry:
     """Every function that the modules of this folder have registered, by kind and name."""
@@ -105,8 +101,8 @@ class Registry:
         taken = self._hooks.get((hook.kind, hook.name))
         if taken is not None:
             raise RegistrationError(
-                f"{hook.kind} {hook.name} is registered twice, by {taken.module} and by "
-                f"{hook.module}: give one of them another name"
+                f"{hook.kind} {hook.name} is registered twice, by {taken.function.__module__} and "
+                f"by {hook.function.__module__}: give one of them another name"
             )
         self._hooks[hook.kind, hook.name] = hook
 
@@ -177,14 +173,12 @@ def _only_argument(kind: str, name: str, function: Callable[..., Any]) -> inspec
             f"{kind} {name} ({_place(function)}) must take exactly one argument, the delivery; "
             f"it takes {len(required)}"
         )
-    if any(
-        is_other(function)
-        for is_other in (
-            inspect.iscoroutinefunction,
-            inspect.isgeneratorfunction,
-            inspect.isasyncgenfunction,
-        )
-    ):
+    others = (
+        inspect.iscoroutinefunction,
+        inspect.isgeneratorfunction,
+        inspect.isasyncgenfunction,
+    )
+    if any(is_other(function) for is_other in others):
         raise RegistrationError(
             f"{kind} {name} ({_place(function)}) must be a plain function that returns its answer"
         )

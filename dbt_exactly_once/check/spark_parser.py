@@ -32,7 +32,6 @@ class SparkParser(Expressions):
         return java.getField("MODULE$").get(None)
 
     def problem(self, text: str, is_filter: bool) -> str | None:
-        """Why a filter or a key cannot be parsed; None where it can."""
         try:
             self._parser.parseExpression(filter_sql(text))
         except Exception as error:
@@ -40,7 +39,6 @@ class SparkParser(Expressions):
         return None
 
     def is_time(self, text: str) -> bool:
-        """Whether Spark reads a text as a time, as try_cast does."""
         value = self._gateway.jvm.org.apache.spark.unsafe.types.UTF8String.fromString(text)
         zone = self._gateway.jvm.java.time.ZoneOffset.UTC
         return bool(self._object(TIMES).stringToTimestamp(value, zone).isDefined())

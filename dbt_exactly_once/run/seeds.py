@@ -102,14 +102,10 @@ def _loaded(engine: Engine, run: Run, graph: Mapping[str, Any]) -> dict[str, See
     rows: dict[str, list[dict[str, str]]] = {seed["name"]: [] for seed in seeds}
     for name, cells in engine.rows("\nunion all\n".join(queries)):
         rows[name].append({key: text or "" for key, text in json.loads(cells).items()})
+    files = {seed["name"]: seed["original_file_path"] for seed in seeds}
     return {
-        seed["name"]: Seed(
-            seed["name"],
-            seed["original_file_path"],
-            [*rows[seed["name"]][0]] if rows[seed["name"]] else [],
-            rows[seed["name"]],
-        )
-        for seed in seeds
+        name: Seed(name, files[name], [*found[0]] if found else [], found)
+        for name, found in rows.items()
     }
 
 
