@@ -179,19 +179,11 @@ def register_hooks(hooks: Hooks, spark: SparkSession) -> None:
         return
     spark.sparkContext.addPyFile(str(_archive(hooks)))
     cloudpickle.register_pickle_by_value(worker_entry)
-    functions = {
-        ASK: (
-            worker_entry.ask_in_worker(
-                hooks.version, hooks.modules("resolver"), str(trace_folder())
-            ),
-            ANSWERS,
-        ),
-        MONITOR: (
-            worker_entry.monitor_in_worker(hooks.version, hooks.modules("resource_monitor")),
-            AVAILABILITY,
-        ),
-    }
-    for name, (function, result) in functions.items():
+    version, in_worker = hooks.version, worker_entry.in_worker
+    resolvers, monitors = hooks.modules("resolver"), hooks.modules("resource_monitor")
+    asks = in_worker(version, "answer_chains", resolvers, str(trace_folder()))
+    looks = in_worker(version, "availabilities", monitors)
+    for name, function, result in ((ASK, asks, ANSWERS), (MONITOR, looks, AVAILABILITY)):
         with warnings.catch_warnings():
             # it would rather have type hints, which would make the workers' part import Arrow
             warnings.simplefilter("ignore", UserWarning)

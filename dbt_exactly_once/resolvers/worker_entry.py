@@ -12,37 +12,24 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 
-def ask_in_worker(
-    version: str, modules: dict[str, str], trace_folder: str
+def in_worker(
+    version: str, function: str, modules: dict[str, str], *arguments: Any
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function behind ask_resolver, for one version of python_udfs.
+    """A function of python_udfs._asking, of one version of python_udfs, for Spark to call.
 
-    modules: the module of each resolver.
+    modules: the module of each function of the user's that it may ask; arguments: those of the
+    function before the last one, which imports such a module.
     """
 
-    def ask_resolver(batches: Iterator[Any]) -> Iterator[Any]:
-        asking = load(version, "_asking")
-        return asking.answer_chains(
-            batches, trace_folder, lambda name: importlib.import_module(modules[name])
-        )
+    def call(batches: Iterator[Any]) -> Iterator[Any]:
+        asks = getattr(load(version), function)
+        return asks(batches, *arguments, lambda name: importlib.import_module(modules[name]))
 
-    return ask_resolver
+    return call
 
 
-def monitor_in_worker(
-    version: str, modules: dict[str, str]
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The function behind ask_resource_monitor, for one version of python_udfs."""
-
-    def ask_resource_monitor(batches: Iterator[Any]) -> Iterator[Any]:
-        asking = load(version, "_asking")
-        return asking.availabilities(batches, lambda name: importlib.import_module(modules[name]))
-
-    return ask_resource_monitor
-
-
-def load(version: str, module: str) -> Any:
-    """A module of that version of python_udfs; whatever this worker has loaded of another goes."""
+def load(version: str) -> Any:
+    """The module _asking of that version; whatever this worker has loaded of another goes."""
     package = sys.modules.get("python_udfs")
     archive = next((path for path in sys.path if path.endswith(f"python_udfs_{version}.zip")), None)
     if archive is not None and not str(getattr(package, "__file__", "")).startswith(archive):
@@ -50,4 +37,4 @@ def load(version: str, module: str) -> Any:
             del sys.modules[name]
         sys.path.remove(archive)
         sys.path.insert(0, archive)
-    return importlib.import_module(f"python_udfs.{module}")
+    return importlib.import_module("python_udfs._asking")
