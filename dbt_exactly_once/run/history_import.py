@@ -7,6 +7,7 @@ history knows already is left out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -47,9 +48,9 @@ def import_history(
 
 def _counted(days: Sequence[Sequence[Any]], bound: str) -> str:
     """How many rows there are of each outcome."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for outcome, _, number in days:
-        counts[outcome] = counts.get(outcome, 0) + int(number)
+        counts[outcome] += int(number)
     words = {
         LIVE: "live",
         # before a run has taken a delivery nothing has
@@ -58,7 +59,7 @@ def _counted(days: Sequence[Sequence[Any]], bound: str) -> str:
         "KEY_TOO_LONG": "with a key longer than 96 characters",
         "WITHOUT_TIME": "without a time",
     }
-    listed = ", ".join(f"{counts.get(outcome, 0)} {word}" for outcome, word in words.items())
+    listed = ", ".join(f"{counts[outcome]} {word}" for outcome, word in words.items())
     return f"{sum(counts.values())} rows: {listed}"
 
 

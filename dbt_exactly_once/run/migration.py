@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine, literal
 from dbt_exactly_once.adapter.lake_version import (
@@ -148,35 +147,28 @@ class LedgerMigration:
 
     def note(self) -> None:
         """Let the last row of published_runs name the ledgers as they are; note the version."""
-        last = self._last()
-        if last is not None:
+        run_id, _, _ = self._last()
+        if run_id is not None:
             listed = ", ".join(
                 f"'{name}', '{main}'" for name, main in self._mains().items() if name != RECORD
             )
             self._engine.rows(
                 f"update {self._record} set ledger_publishes = map({listed}) "
-                f"where run_id = {literal(last['run_id'])}"
+                f"where run_id = {literal(run_id)}"
             )
         self._engine.rows(
             f"alter table {self._record} "
             f"set tblproperties ('{VERSION_PROPERTY}' = '{LAKE_VERSION}')"
         )
 
-    def _last(self) -> dict[str, Any] | None:
-        """The last publication, by columns that version 1 has."""
+    def _last(self) -> tuple[str | None, dict[str, str], dict[str, str]]:
+        """Run, starts and publishes of the last publication, by columns that version 1 has."""
         found = self._engine.rows(
             f"select run_id, to_json(ledger_starts), to_json(ledger_publishes) from {self._record} "
             "order by run_number desc, published_at desc limit 1"
         )
-        return (
-            {
-                "run_id": found[0][0],
-                "starts": json.loads(found[0][1]),
-                "publishes": json.loads(found[0][2]),
-            }
-            if found
-            else None
-        )
+        run_id, starts, publishes = found[0] if found else (None, "{}", "{}")
+        return run_id, json.loads(starts), json.loads(publishes)
 
     def _mains(self) -> dict[str, str]:
         refs = self._engine.refs([table.relation for table in self._ledgers.values()])
@@ -184,20 +176,21 @@ class LedgerMigration:
 
     def _finish_publication(self) -> None:
         """Move the ledgers that a killed run has left behind; refuse what nobody has published."""
-        last, mains = self._last(), self._mains()
+        run_id, starts, publishes = self._last()
+        mains = self._mains()
         procedure = f"call {self._engine.catalog()}.system.set_current_snapshot("
-        for name, published in (last["publishes"] if last else {}).items():
+        for name, published in publishes.items():
             if name not in mains:
                 continue
             relation = f"{self._engine.catalog()}.{self._ledgers[name].relation}"
             bring_back = f"{procedure}'{relation}', {published})"
             if mains[name] == published:
                 continue
-            if mains[name] == last["starts"].get(name):
+            if mains[name] == starts.get(name):
                 self._engine.rows(bring_back)
             elif not self._comes_from(self._ledgers[name].relation, published, mains[name]):
                 raise ExactlyOnceError(
-                    f"exactly_once: {relation} is not as run {last['run_id']} published it: "
+                    f"exactly_once: {relation} is not as run {run_id} published it: "
                     f"somebody has changed or restored it. Bring it back with `{bring_back}` and "
                     "start `exactly-once migrate` again"
                 )
