@@ -79,10 +79,10 @@ def move_tables(old: Any, new: Any, spark: SparkSession) -> Iterator[str]:
         (namespace, str(table.name()))
         for namespace in list(old.listNamespaces())
         for table in list(old.listTables(namespace))
+        if not table.name().startswith(LOCK_NAMES)
     ]
     names = {(str(namespace), table) for namespace, table in found}
     plain = [pair for pair in found if not pair[1].endswith(MOVED)]
-    plain = [pair for pair in plain if not pair[1].startswith(LOCK_NAMES)]
     for namespace, table in plain:
         if (str(namespace), table + MOVED) in names:
             raise ExactlyOnceError(
@@ -108,8 +108,6 @@ def move_tables(old: Any, new: Any, spark: SparkSession) -> Iterator[str]:
         if not new.namespaceExists(namespace):
             new.createNamespace(namespace)
     for namespace, table in sorted(found, key=_record_first):
-        if table.startswith(LOCK_NAMES):
-            continue
         name = table.removesuffix(MOVED)
         here = identifier.of(namespace, name)
         moved = _metadata(old, identifier.of(namespace, name + MOVED))
