@@ -35,7 +35,7 @@ class ProcessIdentity:
     def own(cls) -> ProcessIdentity:
         """The identity of this process."""
         pid = os.getpid()
-        boot_id, namespace = _boot_id(), _pid_namespace()
+        boot_id, namespace = _text(PROC / "sys/kernel/random/boot_id"), _pid_namespace()
         return cls(
             host=socket.gethostname(),
             machine=_machine(boot_id, namespace),
@@ -80,10 +80,6 @@ def _machine(boot_id: str, namespace: str) -> str:
     address = uuid.getnode()
     # without a network card each process makes one up, and marks it so
     return "" if address >> 40 & 1 else f"{address:012x}"
-
-
-def _boot_id() -> str:
-    return _text(PROC / "sys/kernel/random/boot_id")
 
 
 def _pid_namespace() -> str:

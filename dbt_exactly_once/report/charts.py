@@ -52,7 +52,8 @@ def over_time(rows: Rows, unit: str) -> str:
         locator = AutoDateLocator(maxticks=8)
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-        _count_axis(axes.yaxis)
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.grid(axis="y", color=COLOURS["line"], linewidth=0.6)
 
     return _chart("over-time", f"Deliveries by {unit} of receipt and status", 2.9, draw)
@@ -200,9 +201,3 @@ def _plain(text: str, description: str) -> str:
     for colour, variable in VARIABLES.items():
         text = text.replace(colour, variable)
     return text.replace("<svg ", f'<svg role="img" aria-label="{escape(description)}" ', 1)
-
-
-def _count_axis(axis: Any) -> None:
-    """Whole numbers, with thousands."""
-    axis.set_major_locator(MaxNLocator(nbins=4, integer=True))
-    axis.set_major_formatter(lambda value, _: f"{value:,.0f}")

@@ -47,16 +47,9 @@ def make_page(ask: Ask, schema: str, made_at: datetime | None = None) -> str:
     answers = {
         name.replace("-", "_"): answer(name, unit=unit) for name in QUERIES if name != "span"
     }
-    return (
-        _templates()
-        .get_template("page.html")
-        .render(
-            answers,
-            schema=schema,
-            unit=unit,
-            made_at=made_at or datetime.now(timezone.utc),
-        )
-    )
+    template = _templates().get_template("page.html")
+    made_at = made_at or datetime.now(timezone.utc)
+    return template.render(answers, schema=schema, unit=unit, made_at=made_at)
 
 
 def unit_of(hours: int | None) -> str:
@@ -77,8 +70,10 @@ def _templates() -> jinja2.Environment:
     )
     environment.globals |= {"charts": charts, "duration": duration}
     environment.filters |= {"minute": "{:%Y-%m-%d %H:%M}".format, "thousands": "{:,}".format}
-    environment.tests |= {"time": lambda value: isinstance(value, datetime)}
-    environment.tests["numbers"] = _are_numbers
+    environment.tests |= {
+        "time": lambda value: isinstance(value, datetime),
+        "numbers": _are_numbers,
+    }
     return environment
 
 
