@@ -92,3 +92,9 @@ def text_of(error: BaseException) -> str:
         with suppress(Exception):
             return str(lost)
         return ""
+
+
+def error_text(error: BaseException) -> str:
+    """The kind of an error and its text, as Python shows it at the end of a traceback."""
+    text = text_of(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -64,7 +64,7 @@ def tidy_up(engine: Engine, command: str) -> None:
         return
     schema = engine.setting(LOCK_SCHEMA_SETTING)
     holder = engine.properties(f"{schema}.{LOCK}") if schema else None
-    if holder is None or _is_dead(holder):
+    if holder is None or ProcessIdentity.of_properties(holder).is_known_dead():
         engine.reset(BRANCH_SETTING)
     elif command not in COMMANDS_THAT_MAY_SHARE:
         raise ExactlyOnceError(
@@ -107,7 +107,3 @@ class _ConnectionEngine(SqlEngine):
         cursor = self._connection.handle.cursor()
         cursor.execute(sql)
         return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
-
-
-def _is_dead(holder: dict[str, str]) -> bool:
-    return ProcessIdentity.of_properties(holder).is_known_dead()

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from dbt_exactly_once.errors import ExactlyOnceError, text_of
+from dbt_exactly_once.errors import ExactlyOnceError, error_text
 from dbt_exactly_once.resolvers import worker_entry
 
 if TYPE_CHECKING:
@@ -88,9 +88,10 @@ def load_hooks(project_dir: str | Path) -> Hooks:
             try:
                 importlib.import_module(module)
             except (Exception, SystemExit) as error:
+                cause = " ".join(error_text(error).split()).removeprefix("RegistrationError: ")
                 raise ExactlyOnceError(
-                    f"exactly_once: module {module} cannot be used: {_said(error)}; correct it or "
-                    f"move it out of {PACKAGE}/"
+                    f"exactly_once: module {module} cannot be used: {cause}; correct it or move it "
+                    f"out of {PACKAGE}/"
                 ) from error
             for hook in package._hooks.registry.hooks():
                 package.registered_by.setdefault(hook, module)
@@ -154,12 +155,6 @@ def _digest(folders: tuple[Path, ...], identify: Callable[[str, Path], str]) -> 
         digest.update(f"{identify(name, path)}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def _said(error: BaseException) -> str:
-    text = " ".join(text_of(error).split())
-    kind = type(error).__name__
-    return text if kind == "RegistrationError" else f"{kind}: {text}".removesuffix(": ")
 
 
 # ---- Spark

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from dbt_exactly_once.adapter.engine import literal
-from dbt_exactly_once.errors import text_of
+from dbt_exactly_once.errors import error_text
 from dbt_exactly_once.services.executions import LONGEST_MESSAGE
 
 # a service that is at work reports so this often within its execution timeout
@@ -66,12 +66,6 @@ def rows_of(calls: Iterable[Call], event: str) -> str:
         ]
         rows.append(f"({', '.join(values)})")
     return f"select * from values {', '.join(rows)}"
-
-
-def error_text(error: BaseException) -> str:
-    """The message of an execution for an error."""
-    text = text_of(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def safe_echo(echo: Callable[[str], None]) -> Callable[[str], None]:

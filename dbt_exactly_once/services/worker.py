@@ -19,9 +19,9 @@ from itertools import count
 from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine, literal
-from dbt_exactly_once.errors import ExactlyOnceError, one_line
+from dbt_exactly_once.errors import ExactlyOnceError, error_text, one_line
 from dbt_exactly_once.process import at_signals
-from dbt_exactly_once.services.calls import Call, as_json, error_text, rows_of, safe_echo
+from dbt_exactly_once.services.calls import Call, as_json, rows_of, safe_echo
 from dbt_exactly_once.services.executions import (
     ERROR,
     STARTED,

@@ -13,8 +13,7 @@ from pyspark.sql import SparkSession
 
 from dbt_exactly_once.adapter.engine import Engine, SqlEngine
 from dbt_exactly_once.adapter.session_engine import SessionEngine, engine_of
-from dbt_exactly_once.errors import ExactlyOnceError, errors_in_one_line, one_line
-from dbt_exactly_once.services.calls import error_text
+from dbt_exactly_once.errors import ExactlyOnceError, error_text, errors_in_one_line, one_line
 
 Rows = Callable[[str], list[tuple[object, ...]]]
 SETTING = "spark.wap.branch"
