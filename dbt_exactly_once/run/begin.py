@@ -13,17 +13,14 @@ from dbt_exactly_once.adapter.lake_version import RECORD
 from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING, LOCK_SCHEMA_SETTING
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.behind_publication import settle_services
-from dbt_exactly_once.run.consumption import (
-    follow_event_time,
-    keep_consumed,
-    land_resubmitted,
-)
+from dbt_exactly_once.run.consumption import follow_event_time, keep_consumed, land_resubmitted
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.early_readers import early_readers
 from dbt_exactly_once.run.ensure_tables import ensure_tables
 from dbt_exactly_once.run.in_memory import keep_state_of_work
 from dbt_exactly_once.run.publication import mains_of
 from dbt_exactly_once.run.state import State
+from dbt_exactly_once.run.upkeep import BEFORE_ALL
 
 RUN_ID_PROPERTY = f"spark.sql.iceberg.snapshot-property.{RUN_ID}"
 
@@ -116,19 +113,20 @@ def _refuse_early_readers(state: State, graph: Mapping[str, Any], selected: Sequ
 
 def _freeze(state: State, run_id: str, clock: datetime) -> Run:
     last, starts = state.publications.as_published(run_id)
-    consumed = dict(last["landed_snapshots"]) if last else {}
+    last = last or BEFORE_ALL
+    consumed = last["landed_snapshots"]
     refs = state.tables.refs(state.tables.landed)
     keep_consumed(state, consumed, refs)
     return Run(
         run_id=run_id,
         lock_id=run_id,
         clock=clock.replace(tzinfo=None),
-        number=(last["run_number"] if last else 0) + 1,
-        publication_number=(last["publication_number"] if last else 0) + 1,
+        number=last["run_number"] + 1,
+        publication_number=last["publication_number"] + 1,
         starts={name: str(snapshot) for name, snapshot in starts.items()},
         consumed={name: consumed.get(name) for name in state.tables.landed},
         landed=mains_of(refs),
-        greatest_received_at=last["greatest_received_at"] if last else None,
+        greatest_received_at=last["greatest_received_at"],
     )
 
 
