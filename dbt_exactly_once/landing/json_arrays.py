@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from json.decoder import WHITESPACE
 from typing import Any
 
-WHITE_SPACE = re.compile(r"[ \t\r\n]*")
 # an array of rows, and not a line of JSON lines that happens to be an array
 BEGINNING = re.compile(r"\s*\[\s*([{\]]|\Z)")
 # a longer element is more likely a brace that is not closed
@@ -84,7 +84,7 @@ class ArrayReader:
     def _next(self) -> str:
         """The character after white space, blank at the end of the file."""
         while True:
-            self._move(WHITE_SPACE.match(self._text, self._at).end())  # type: ignore[union-attr]
+            self._move(WHITESPACE.match(self._text, self._at).end())  # type: ignore[union-attr]
             if self._at < len(self._text):
                 return self._text[self._at]
             if not self._read(1):

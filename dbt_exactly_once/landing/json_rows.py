@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import codecs
 import json
-import re
 from collections.abc import Callable, Iterator
-from json.decoder import scanstring
+from json.decoder import WHITESPACE, scanstring
 from pathlib import Path
 from typing import Any
 
@@ -77,14 +76,11 @@ def with_document_as_text(row: dict[str, Any], text: str) -> dict[str, Any]:
     return row
 
 
-WHITE_SPACE = re.compile(r"\s*")
-
-
 def _member_text(text: str, name: str) -> str:
     """The text of an object's member as it stands there: writing it again would change numbers."""
 
     def skip(position: int) -> int:
-        return WHITE_SPACE.match(text, position).end()  # type: ignore[union-attr]
+        return WHITESPACE.match(text, position).end()  # type: ignore[union-attr]
 
     found = ""
     position = skip(skip(0) + 1)
