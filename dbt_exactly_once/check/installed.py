@@ -28,10 +28,12 @@ def check_versions() -> Iterator[Finding]:
     except PackageNotFoundError:
         yield left(f"{shown}: which versions fit is known where pip has installed {DISTRIBUTION}")
         return
-    found = [_python_problem(str(declared["Requires-Python"]))]
+    python, needed = platform.python_version(), str(declared["Requires-Python"])
+    is_right = SpecifierSet(needed).contains(python)
+    found = [None if is_right else f"Python is {python}, needed is {needed}"]
     found += [_problem(Requirement(text)) for text in declared.get_all("Requires-Dist") or []]
     problems = [wrong(text) for text in found if text]
-    yield from problems or [right(f"Python {platform.python_version()}, {shown}")]
+    yield from problems or [right(f"Python {python}, {shown}")]
 
 
 def _version(name: str) -> str | None:
@@ -39,11 +41,6 @@ def _version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
-
-
-def _python_problem(needed: str) -> str | None:
-    here = platform.python_version()
-    return None if SpecifierSet(needed).contains(here) else f"Python is {here}, needed is {needed}"
 
 
 def _problem(needed: Requirement) -> str | None:
