@@ -56,7 +56,7 @@ def over_time(rows: Rows, unit: str) -> str:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.grid(axis="y", color=COLOURS["line"], linewidth=0.6)
 
-    return _chart("over-time", f"Deliveries by {unit} of receipt and status", 2.9, draw)
+    return _chart("over-time", f"Deliveries by {unit} of receipt and status", 2.9, draw, WIDE)
 
 
 def by_trigger(rows: Rows) -> str:
@@ -74,13 +74,8 @@ def by_trigger(rows: Rows) -> str:
         axes.set_xlim(0, 100)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0f} %")
 
-    return _chart(
-        "by-trigger",
-        "Share of each status by trigger",
-        1.0 + 0.42 * len(rows),
-        draw,
-        widths=(HALF, NARROW),
-    )
+    height = 1.0 + 0.42 * len(rows)
+    return _chart("by-trigger", "Share of each status by trigger", height, draw, HALF)
 
 
 def windows(rows: Rows) -> str:
@@ -99,7 +94,7 @@ def windows(rows: Rows) -> str:
         "time to live, by trigger",
         1.1 + 0.5 * len(rows),
         draw,
-        widths=(HALF, NARROW),
+        HALF,
     )
 
 
@@ -144,16 +139,14 @@ def _chart(
     description: str,
     height: float,
     draw: Callable[[Axes], None],
-    widths: tuple[float, float] = (WIDE, NARROW),
+    wide: float,
 ) -> str:
     """One figure drawn twice; the style shows the one that fits the screen."""
-    wide, narrow = (
-        _svg(f"{name}-{kind}", description, (width, height), draw)
-        for kind, width in zip(("wide", "narrow"), widths, strict=True)
+    shown = (
+        f'<div class="on-{kind}">{_svg(f"{name}-{kind}", description, (width, height), draw)}</div>'
+        for kind, width in (("wide", wide), ("narrow", NARROW))
     )
-    return (
-        f'<figure><div class="on-wide">{wide}</div><div class="on-narrow">{narrow}</div></figure>'
-    )
+    return f"<figure>{''.join(shown)}</figure>"
 
 
 def _svg(
