@@ -23,13 +23,13 @@ from dbt_exactly_once.errors import ExactlyOnceError, one_line
 if TYPE_CHECKING:
     from dbt_exactly_once.landing.outcome import Landing
 
-# how often the connection is looked after, in seconds
+# seconds for which the connection is looked after at a time
 PUMP_SECONDS = 0.2
 # what a publisher may set in the headers of a message
 HEADERS = ("document_type", "destination", "uuid", "track_id", "errors_to")
 
 JSON_TYPE = "application/json"
-# what the messages are, for those who take others from the same queue
+# the type of these messages, for those who take others from the same queue
 ERROR_TYPE = "error_document"
 
 

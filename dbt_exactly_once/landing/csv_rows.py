@@ -14,7 +14,7 @@ CSV_FIELD_LIMIT = 64 * 1024 * 1024
 
 
 def csv_rows(path: Path) -> Iterator[Row]:
-    # the reader takes as many lines as a row has; kept here so that a row can be shown as it stands
+    # the lines of the current row, which may be several, as they stand in the file
     taken: list[bytes] = []
 
     def lines() -> Iterator[str]:

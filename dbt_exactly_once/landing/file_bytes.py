@@ -11,7 +11,7 @@ from dbt_exactly_once.landing.values import Fault
 
 # enough for the header of a CSV file
 HEAD_BYTES = 65_536
-# the one column that may hold an object where its text is meant
+# the one column whose value may be an object: its text is what lands
 DOCUMENT = "document"
 
 # the values, the line where it begins, its text, and what is wrong with it

@@ -25,7 +25,7 @@ OWN_PROPERTIES = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "enable.partition.eof": True,
-    # records that are gone before they were taken are not passed over
+    # records that are gone before they were taken are an error
     "auto.offset.reset": "error",
     # partitions are given back when this consumer is asked to, between two landings
     "group.protocol": "classic",
@@ -97,7 +97,7 @@ class Kafka:
         return [row for _, _, row in self._taken]
 
     def acknowledge(self) -> None:
-        """Commit the offsets behind what was received; what is not there has none to go back to."""
+        """Commit of each partition the offset behind the last record that was received."""
         behind: dict[int, int] = {}
         for partition, offset, _ in self._taken:
             behind[partition] = max(offset + 1, behind.get(partition, 0))
@@ -146,7 +146,7 @@ class Kafka:
             self._topic,
             f"{message.partition()}-{message.offset()}",
             headers,
-            # the record's own: a second arrival has what the first one had
+            # the record's own, so that a second arrival has the same content
             received_at=time_of(milliseconds),
             document_type=self._topic,
             guaranteed=True,

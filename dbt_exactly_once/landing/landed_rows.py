@@ -18,9 +18,9 @@ from dbt_exactly_once.landing.landed_tables import LandedTable
 # what Iceberg's incremental read shows in full, or may leave out
 PLAIN_COMMITS = {"append", "replace", "delete"}
 WITH_PLACE = "*, _file as landed_file, _pos as landed_position"
-# a few megabytes of documents keep more than one core busy, which Iceberg's sizes would not
+# smaller than Iceberg's own: a few megabytes of documents keep more than one core busy
 IN_SPLITS = "`split-size` = '4194304', `file-open-cost` = '524288'"
-# a condition with more days than these would be longer than it is of use
+# more days than these are one span of time in a condition
 MOST_DAYS = 40
 
 
@@ -156,7 +156,7 @@ class LandedRows:
         ledgers = self.ledgers
         known, matches = {
             "deliveries": (self._known_deliveries(), "delivery_id = known_id"),
-            # what is open may hear of all of them again, what has ended hears of none
+            # those of open documents are all read again, those of ended documents never
             "trigger_executions": (
                 "select statuses.delivery_id as known_id, statuses.trigger_name as known_trigger "
                 f"from {ledgers['document_status']} as statuses left anti join "

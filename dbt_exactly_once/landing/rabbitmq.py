@@ -21,7 +21,7 @@ from dbt_exactly_once.landing.brokers import (
     unusable,
 )
 
-# a broker that takes nothing for the moment, out of memory or disk, reports no more than that
+# seconds after which a broker that takes nothing, out of memory or disk, is an error
 BLOCKED_SECONDS = 30
 
 

@@ -19,7 +19,7 @@ class Sources:
     """
 
     def __init__(self, places: Sequence[str | Path]) -> None:
-        # dbt may go to another folder
+        # dbt may change the current folder
         self._places = [Path(place).absolute() for place in places]
         self._landed: dict[Path, Look] = {}
         for place in self._places:
@@ -39,7 +39,7 @@ class Sources:
         return {path: look for path, look in found.items() if self._landed.get(path) != look}
 
     def settle(self, path: Path, look: Look) -> None:
-        """Leave a file alone from now on, until it is another."""
+        """Leave a file alone until it changes."""
         self._landed[path] = look
 
 

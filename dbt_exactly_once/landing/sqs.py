@@ -14,7 +14,7 @@ from uuid import uuid4
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.brokers import HEADERS, PUMP_SECONDS, cause_of, row_of
 
-# of SQS: in one request, and waiting for one
+# limits of SQS: messages in one request, seconds to wait for one
 MOST_IN_REQUEST = 10
 MOST_WAIT_SECONDS = 20
 # how long messages stay hidden from others while they land, before it is renewed

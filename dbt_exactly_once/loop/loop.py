@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest
     from pyspark.sql import SparkSession
 
-# what a project that is new or has changed is decided with: its seeds and its views too
+# where the project is new or has changed: with its seeds and views
 WHOLE = ("build",)
-# and every other round: of what runs write down about themselves a loop would make heaps
+# every other round; without artifacts, of which a loop would make heaps
 SCHEDULED = ("build", "--selector", "hot_path", "--no-write-json")
-# while it waits to repeat a round, it looks for files that were mended
+# how often it looks for mended files while it waits to repeat a round
 LOOK_SECONDS = 1.0
-# a service that has ended is heard of at once; this is how soon a signal is
+# how soon a signal is noticed; a service that has ended is noticed at once
 POLL_SECONDS = 0.5
 
 

@@ -30,5 +30,5 @@ def pause_after(every: float, failures: int) -> float:
     """Seconds from the begin of a round to that of the next, after so many failures in a row."""
     if not failures:
         return every
-    # it is as long as it gets long before
+    # the longest pause is reached long before the power is
     return min(max(every, 1) * 2 ** min(failures, 20), max(every, LONGEST_PAUSE))

@@ -79,7 +79,7 @@ def safe_echo(echo: Callable[[str], None]) -> Callable[[str], None]:
 
 
 def as_json(answer: Any) -> tuple[str | None, str | None]:
-    """What a service has returned, as JSON, and else why that is not kept; it has succeeded."""
+    """What a service has returned as JSON, or why it is not kept: it has succeeded either way."""
     if answer is None:
         return None, None
     try:

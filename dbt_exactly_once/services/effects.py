@@ -14,7 +14,7 @@ from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.services.executions import main_of, move_main
 
 BRANCH_PREFIX = "effect_"
-# of the snapshots of an effect, and of no others: what a hook writes to the table has it not
+# a property of the snapshots of an effect: what a hook of the model writes does not have it
 RUN_PROPERTY = "exactly-once-effect"
 # Iceberg's message where a commit may have happened or not
 UNKNOWN = "CommitStateUnknown"
@@ -48,7 +48,7 @@ class Effect:
         try:
             self._insert(self.branch, select)
         except Exception as error:
-            # what has failed may have been the answer alone
+            # the commit may have happened, and only its answer been lost
             if self._refs().get(self.branch) != before:
                 return
             if _is_unknown(error):
@@ -66,7 +66,7 @@ class Effect:
         """
         refused = move_main(self._engine, self._relation, self.branch)
         for _ in range(TRIALS):
-            # before the look: where another process publishes behind it, this main has moved
+            # read first: if another process publishes after the look, main is no longer here
             main = main_of(self._engine, self._relation)
             if not refused or self.is_published():
                 return ""

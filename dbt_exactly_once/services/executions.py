@@ -29,7 +29,7 @@ STARTED, SUCCESS, ERROR, TRANSIENT_ERROR = "STARTED", "SUCCESS", "ERROR", "TRANS
 LONGEST_MESSAGE = 1000
 CLAIMS = 50
 REF_CHANGES = 20
-# a branch that a killed process has left; the upkeep of the table drops it then
+# how long upkeep keeps the branch of a claim whose process was killed
 BRANCH_DAYS = 1
 
 
@@ -77,7 +77,7 @@ class Executions:
                     patiently(self._engine.drop_branch, self.relation, branch)
             if not refused:
                 return work
-            # the others first
+            # let the others go first
             time.sleep(random.uniform(0, min(0.1 * 2**claim, 2)))
         raise ExactlyOnceError(
             f"exactly_once: no work could be started in {CLAIMS} attempts, since others append to "
@@ -103,7 +103,7 @@ def move_main(engine: Engine, relation: str, branch: str) -> str:
     try:
         engine.fast_forward(relation, branch)
     except Exception as error:
-        # what has failed may have been the answer alone
+        # the commit may have happened, and only its answer been lost
         has_moved = patiently(
             engine.rows,
             f"select 1 from {relation}.history where snapshot_id = {ours} and is_current_ancestor",

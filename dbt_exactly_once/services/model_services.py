@@ -25,7 +25,7 @@ from dbt_exactly_once.services.executions import (
 )
 
 MATERIALIZATION = "service"
-# stands in the SQL of `work()`, and gives way to the part of the list that the model is to see
+# in the SQL of `work()`: the place of the condition that selects a part of the list
 PART = "/* part */"
 # parts of a failing list that are tried before the rest is left to the next run
 TRIALS = 64
@@ -113,7 +113,7 @@ class ModelServices:
         ]
 
     def _settle(self, service: ModelService, run_id: str, existing: Collection[str]) -> str:
-        # should that run be alive after all, it starts nothing that is not seen here
+        # if that run is alive after all, what it is about to start is refused
         self._executions.touch()
         begun = (
             "select delivery_id, trigger_name, service, attempt, min(started_at) as started_at "
@@ -211,11 +211,10 @@ class ModelServices:
                 raise
             except Exception as error:
                 if PART not in sql:
-                    # it does not read work(): every part of the list would be all of it
+                    # it does not read work(), so to halve the list would change nothing
                     raise
                 if trials == 1:
-                    # what is refused without a document too, such as a column that the table
-                    # lacks, is no document's fault
+                    # what fails without documents too, as a missing column does, is no fault of one
                     effect.append(sql.replace(PART, "and false"))
                 if first < last:
                     middle = (first + last) // 2

@@ -32,9 +32,9 @@ from dbt_exactly_once.services.executions import (
 
 # attempts to write down what has ended, once no other service is at work
 REPORTS = 6
-# of what a service returns instead of running
+# what a coroutine or a generator function returns: it has not run
 UNRUN = (inspect.isawaitable, inspect.isgenerator, inspect.isasyncgen)
-# what could not be written is tried again after a second, then after ever longer, up to these
+# seconds: what could not be written is tried again after one, then after ever longer
 LONGEST_PAUSE = 30.0
 
 
@@ -66,7 +66,7 @@ class Worker:
         # called again and again, in the thread of all SQL
         self._between = between
         self._at_work: list[Call] = []
-        # those of them that have ended and are not recorded yet
+        # of the calls at work those that have ended and are not recorded yet
         self._ended_calls: list[Call] = []
         self._reports = 0
         self._report_at = 0.0
@@ -246,7 +246,7 @@ def stopped_by_signals(worker: Worker, echo: Callable[[str], None]) -> Iterator[
 
     def stop() -> None:
         if next(signals) > 1:
-            # no `except Exception` on its way takes it for a failure of what was under way
+            # no Exception: that could be taken for a failure of the call that it interrupts
             raise KeyboardInterrupt
         if worker.left:
             echo(f"stopping: waits for {', '.join(worker.left)}; a second signal leaves them")
