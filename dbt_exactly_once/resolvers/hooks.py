@@ -77,7 +77,7 @@ def load_hooks(project_dir: str | Path) -> Hooks:
     """
     folders = tuple(dict.fromkeys([OWN_FOLDER, Path(project_dir).absolute() / PACKAGE]))
     folders = tuple(folder for folder in folders if folder.is_dir())
-    version = _version(folders)
+    version = _digest(folders, lambda name, path: f"{name}\0{path}")
     loaded = sys.modules.get(PACKAGE)
     if getattr(loaded, "version", None) == version:
         return Hooks(folders, version, loaded)
@@ -143,10 +143,6 @@ def _files(folders: tuple[Path, ...]) -> dict[str, Path]:
             if path.is_file() and "__pycache__" not in path.parts:
                 found.setdefault(str(path.relative_to(folder)), path)
     return found
-
-
-def _version(folders: tuple[Path, ...]) -> str:
-    return _digest(folders, lambda name, path: f"{name}\0{path}")
 
 
 def _digest(folders: tuple[Path, ...], identify: Callable[[str, Path], str]) -> str:

@@ -103,9 +103,11 @@ class SeedCheck:
                 found.append(f"trigger {trigger}: give settings, such as {{use_history: true}}")
                 continue
             if trigger not in known:
-                found.append(f"no trigger is named {trigger}; {triggers.file} has {_list(known)}")
+                found.append(
+                    f"no trigger is named {trigger}; {triggers.file} has {', '.join(known)}"
+                )
             found += [
-                f"trigger {trigger}: {setting} is no setting; they are {_list(self._defaults)}"
+                f"trigger {trigger}: {setting} is no setting; they are {', '.join(self._defaults)}"
                 for setting in settings
                 if setting not in self._defaults
             ]
@@ -141,7 +143,7 @@ class SeedCheck:
             lacking = [name for name in needed if name not in seed.columns]
             if lacking and (seed.rows or seed.columns):
                 yield (
-                    f"{seed.file} has no column {_list(lacking)}: add it, a blank means the "
+                    f"{seed.file} has no column {', '.join(lacking)}: add it, a blank means the "
                     "default where there is one, and run `dbt seed`"
                 )
             if not seed.rows:
@@ -206,7 +208,3 @@ def _key(row: Row) -> tuple[str, str, Row]:
 
 def _named(parts: Iterable[tuple[str, str]], row: Row) -> str:
     return "".join(f"{words}{row[column] or '(none)'}" for words, column in parts)
-
-
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(names)
