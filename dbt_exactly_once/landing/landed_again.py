@@ -7,13 +7,12 @@ through the run like any other delivery, and is judged again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine, literal
-from dbt_exactly_once.landing.json_rows import with_document_as_text
+from dbt_exactly_once.landing.json_rows import DECODER, with_document_as_text
 from dbt_exactly_once.landing.landed_tables import LandedTable
 from dbt_exactly_once.landing.values import NotOfTypeError, type_fault, typed
 
@@ -129,7 +128,7 @@ def _row(raw_text: str | None, document: str | None) -> dict[str, Any] | None:
 def _json_object(text: str | None) -> dict[str, Any] | None:
     text = text or ""
     try:
-        value = json.loads(text)
+        value = DECODER.decode(text)
     except (ValueError, RecursionError):
         return None
     return with_document_as_text(value, text) if isinstance(value, dict) else None
