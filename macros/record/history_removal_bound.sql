@@ -17,7 +17,11 @@
                         if(
                             {{ greatest_received_at() }} is null,
                             null,
-                            {{ plus_ms(event_time_now(), -(skew + var('allowed_lateness_ms'))) }}
+                            timestampadd(
+                                millisecond,
+                                {{ -(skew + var('allowed_lateness_ms')) }},
+                                {{ event_time_now() }}
+                            )
                         ) as bound
 
                 ),
@@ -47,7 +51,10 @@
                         least(
                             latest.bound,
                             greatest(
-                                coalesce({{ plus_ms('undecided.oldest', -skew) }}, latest.bound),
+                                coalesce(
+                                    timestampadd(millisecond, {{ -skew }}, undecided.oldest),
+                                    latest.bound
+                                ),
                                 latest.bound - interval {{ var('removal_hold_days') }} days
                             )
                         )

@@ -35,5 +35,5 @@
             limit 2
         )
     )
-    where now > {{ plus_ms('before', var('event_time_leap_ms')) }}
+    where now > timestampadd(millisecond, {{ var('event_time_leap_ms') }}, before)
 {%- endmacro %}

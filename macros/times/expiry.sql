@@ -3,6 +3,8 @@
     if(
         {{ started_at }} is null,
         null,
-        least({{ plus_ms(started_at, time_to_live_ms) }}, {{ latest_time() }})
+        least(
+            timestampadd(millisecond, {{ time_to_live_ms }}, {{ started_at }}), {{ latest_time() }}
+        )
     )
 {%- endmacro %}

@@ -4,6 +4,6 @@
     if(
         {{ expires_at }} >= {{ latest_time() }},
         {{ forever() }},
-        {{ plus_ms(expires_at, var('clock_skew_tolerance_ms')) }}
+        timestampadd(millisecond, {{ var('clock_skew_tolerance_ms') }}, {{ expires_at }})
     )
 {%- endmacro %}

@@ -3,7 +3,7 @@
 {%- set live %}
     select * from {{ last_published('history_ledger') }}
     where
-        expires_at > {{ plus_ms(queued.oldest, -skew) }}
+        expires_at > timestampadd(millisecond, {{ -skew }}, {{ queued.oldest }})
         or expires_at >= {{ latest_time() }}
 {%- endset -%}
 with

@@ -20,8 +20,11 @@ queued as (
         and trigger_queue.recoveries > {{ var('max_recoveries') }} as is_beyond_recovery,
         {{ 'true' if var('history_unavailable') else 'false' }}
         and trigger_queue.uses_history as is_unavailable,
-        {{ plus_ms('trigger_queue.history_removed_until', var('clock_skew_tolerance_ms')) }}
-            as removed_until,
+        timestampadd(
+            millisecond,
+            {{ var('clock_skew_tolerance_ms') }},
+            trigger_queue.history_removed_until
+        ) as removed_until,
         -- without a service entries start at the delivery's time, later where it had waited; with
         -- one they start when the service has begun
         case

@@ -106,9 +106,9 @@ queued as (
             partition by trigger_name, has_ended
             order by received_at, delivery_id
         ) as delivery_before,
-        {{ plus_ms('last_event_at', 'retry_interval_ms') }} as retry_at,
-        {{ plus_ms('last_started_at', 'execution_timeout_ms') }} as interrupted_at,
-        {{ plus_ms('decided_at', 'execution_timeout_ms') }} as overdue_at
+        timestampadd(millisecond, retry_interval_ms, last_event_at) as retry_at,
+        timestampadd(millisecond, execution_timeout_ms, last_started_at) as interrupted_at,
+        timestampadd(millisecond, execution_timeout_ms, decided_at) as overdue_at
     from brought_up_to_date
 
 ),

@@ -83,10 +83,11 @@ brought_up_to_date as (
             case
                 when
                     if(is_later, reported.last_event, open_documents.last_event) = 'STARTED'
-                    and {{ plus_ms(
-                        'greatest(reported.last_started_at, open_documents.last_started_at)',
-                        'settings.execution_timeout_ms',
-                    ) }} <= {{ run_clock() }}
+                    and timestampadd(
+                        millisecond,
+                        settings.execution_timeout_ms,
+                        greatest(reported.last_started_at, open_documents.last_started_at)
+                    ) <= {{ run_clock() }}
                     then if(open_documents.guaranteed, 'INTERRUPTED', 'LOST')
             end
         ) as ended_by

@@ -35,7 +35,7 @@ remembered as (
         coalesce(entries.started_at, statuses.received_at) as started_at,
         coalesce(
             entries.expires_at,
-            {{ plus_ms('statuses.received_at', 'settings.history_time_to_live_ms') }}
+            timestampadd(millisecond, settings.history_time_to_live_ms, statuses.received_at)
         ) as expires_at
     from statuses
     inner join settings on statuses.trigger_name = settings.trigger_name

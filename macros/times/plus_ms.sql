@@ -1,3 +1,0 @@
-{% macro plus_ms(time, milliseconds) -%}
-    timestampadd(millisecond, {{ milliseconds }}, {{ time }})
-{%- endmacro %}
