@@ -4,8 +4,8 @@
     {%- set by_trigger = {} -%}
     {%- if current_run() -%}
         {%- set rows = run_query(
-            "select trigger_name, position, document_type, filter from " ~ conditions_of_seed()
-            ~ " order by 1, 2"
+            'select trigger_name, position, document_type, filter from '
+            ~ typed_seed('trigger_conditions') ~ ' order by 1, 2'
         ) -%}
         {%- for row in rows -%}
             {%- do by_trigger.setdefault(row[0], []).append(row) -%}

@@ -11,7 +11,7 @@ transports as (
     select
         * except (api),
         api as transport_api
-    from {{ transports_of_seed() }}
+    from {{ typed_seed('transports') }}
 
 ),
 

@@ -3,7 +3,7 @@ with
 
 conditions as (
 
-    select * from {{ conditions_of_seed() }}
+    select * from {{ typed_seed('trigger_conditions') }}
 
 ),
 

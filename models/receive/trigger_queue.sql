@@ -11,7 +11,7 @@ triggers_this_run as (
 
 conditions as (
 
-    select * from {{ conditions_of_seed() }}
+    select * from {{ typed_seed('trigger_conditions') }}
 
 ),
 
@@ -20,7 +20,7 @@ transports as (
     select
         * except (api),
         api as transport_api
-    from {{ transports_of_seed() }}
+    from {{ typed_seed('transports') }}
 
 ),
 

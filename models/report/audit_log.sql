@@ -22,7 +22,7 @@ with_document as (
 
 transports as (
 
-    select * from {{ transports_of_seed() }}
+    select * from {{ typed_seed('transports') }}
 
 ),
 

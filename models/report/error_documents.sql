@@ -61,7 +61,7 @@ sent as (
 
 transports as (
 
-    select * from {{ transports_of_seed() }}
+    select * from {{ typed_seed('transports') }}
 
 ),
 

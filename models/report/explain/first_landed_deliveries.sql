@@ -36,7 +36,7 @@ final as (
         from {{ source('landing', 'deliveries') }}
         where {{ contract_breach('true') }} is null
     ) as deliveries
-    left join {{ transports_of_seed() }} as transports
+    left join {{ typed_seed('transports') }} as transports
         on deliveries.transport = transports.transport
     group by deliveries.delivery_id, deliveries.received_at
 
