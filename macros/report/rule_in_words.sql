@@ -4,18 +4,22 @@
     {%- set d = decision -%}
     concat_ws(
         ': ',
-        case {{ d }}.rule_id
-            {% for rule in decision_rules() -%}
-                when '{{ rule.rule_id }}' then {{ text_with(
-                    rule.finding,
-                    '{key_problem}',
-                    "if(" ~ d ~ ".key_state = 'MISSING', 'it has no key', "
-                    ~ "'its key is longer than 96 characters')",
-                ) }}
-            {% endfor -%}
-            when 'OPERATOR' then 'an operator resubmitted it'
-            when 'MAX_RECOVERIES' then 'its service was interrupted after each of its recoveries'
-        end,
+        replace(
+            case {{ d }}.rule_id
+                {% for rule in decision_rules() -%}
+                    when '{{ rule.rule_id }}' then {{ sql_text(rule.finding) }}
+                {% endfor -%}
+                when 'OPERATOR' then 'an operator resubmitted it'
+                when 'MAX_RECOVERIES'
+                    then 'its service was interrupted after each of its recoveries'
+            end,
+            '{key_problem}',
+            if(
+                {{ d }}.key_state = 'MISSING',
+                'it has no key',
+                'its key is longer than 96 characters'
+            )
+        ),
         case {{ d }}.resolver_result
             when 'TRANSIENT_ERROR' then 'it failed for the time being'
             when 'ERROR' then 'it failed'

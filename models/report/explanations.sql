@@ -1,4 +1,5 @@
 -- depends_on: {{ ref('published_runs') }}
+{%- set time_to_live = duration_in_words('history_time_to_live_ms') -%}
 {#- settings of decision_rules.csv, and what a trigger has now -#}
 {%- set now = {
     'detect_duplicates': 'detect_duplicates',
@@ -74,11 +75,8 @@ in_words as (
             ),
             case rule_id
                 {% for rule in decision_rules() -%}
-                    when '{{ rule.rule_id }}' then {{ text_with(
-                        rule.advice,
-                        '{time_to_live}',
-                        duration_in_words('history_time_to_live_ms'),
-                    ) }}
+                    when '{{ rule.rule_id }}' then concat({{ sql_text(rule.advice)
+                        | replace('{time_to_live}', "', " ~ time_to_live ~ ", '") }})
                 {% endfor -%}
                 when 'OPERATOR' then 'none: an operator has decided'
                 when 'MAX_RECOVERIES'
