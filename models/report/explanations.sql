@@ -18,9 +18,7 @@ in_words as (
 
     select
         *,
-        coalesce(
-            concat(status, ', ', {{ status_in_words('status') }}), 'WAITING, not decided yet'
-        ) as outcome,
+        coalesce(concat(status, ', ', status_in_words), 'WAITING, not decided yet') as outcome,
         concat_ws(
             '; ',
             case

@@ -14,8 +14,9 @@ facts as (
                 {% endfor -%}
                 else ''
             end
-        ) as rule
-    from {{ ref('explained_evidence') }}
+        ) as rule,
+        {{ rule_in_words('evidence') }} as rule_in_words
+    from {{ ref('explained_evidence') }} as evidence
 
 ),
 
@@ -77,13 +78,13 @@ final as (
                     ', run ',
                     run_id,
                     ': ',
-                    {{ rule_in_words('facts') }}, '; decided by: ',
-                    {{ decided_by_in_words('decided_by') }}
+                    rule_in_words,
+                    '; decided by: ',
+                    decided_by_in_words
                 )
             when rule_id is not null
                 then concat(
-                    'not decided: by ', rule, ' it has suspended the trigger: ',
-                    {{ rule_in_words('facts') }}
+                    'not decided: by ', rule, ' it has suspended the trigger: ', rule_in_words
                 )
             else 'not decided yet'
         end as decision

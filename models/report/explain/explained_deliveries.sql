@@ -14,7 +14,8 @@ decided as (
         redelivery_count,
         recoveries,
         status,
-        decided_by,
+        status_in_words,
+        decided_by_in_words,
         rule_id,
         history_state,
         matched_delivery_id,
@@ -26,7 +27,7 @@ decided as (
         received_at,
         landed_received_at,
         decided_at
-    from {{ ref('document_status') }}
+    from {{ ref('document_statuses') }}
 
 ),
 
@@ -50,7 +51,8 @@ final as (
         redelivery_count,
         recoveries,
         cast(null as string) as status,
-        cast(null as string) as decided_by,
+        cast(null as string) as status_in_words,
+        cast(null as string) as decided_by_in_words,
         rule_id,
         if(rule_id is null, null, history_state) as history_state,
         cast(null as string) as matched_delivery_id,
