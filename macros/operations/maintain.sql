@@ -1,9 +1,7 @@
 {% macro maintain() %}
-    {%- if execute -%}
-        {%- for line in adapter.exactly_once.maintain(
-            graph, invocation_id, var('run_timeout'), retention()
-        ) -%}
-            {%- do log('exactly_once: ' ~ line, info=true) -%}
-        {%- endfor -%}
-    {%- endif -%}
+    {%- for line in adapter.exactly_once.maintain(
+        graph, invocation_id, var('run_timeout'), retention()
+    ) -%}
+        {%- do log('exactly_once: ' ~ line, info=true) -%}
+    {%- endfor -%}
 {% endmacro %}

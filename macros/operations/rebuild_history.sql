@@ -1,11 +1,9 @@
 {% macro rebuild_history() %}
-    {%- if execute -%}
-        {%- do log(
-            'exactly_once: '
-            ~ adapter.exactly_once.rebuild_history(
-                graph, invocation_id, var('run_timeout'), history_from_statuses()
-            ),
-            info=true,
-        ) -%}
-    {%- endif -%}
+    {%- do log(
+        'exactly_once: '
+        ~ adapter.exactly_once.rebuild_history(
+            graph, invocation_id, var('run_timeout'), history_from_statuses()
+        ),
+        info=true,
+    ) -%}
 {% endmacro %}

@@ -1,18 +1,16 @@
 {% macro reset_state(really=false) %}
-    {%- if execute -%}
-        {%- if really is not sameas true -%}
-            {%- do exceptions.raise_compiler_error(
-                'exactly_once: reset_state forgets what every trigger has processed, and the next '
-                ~ "run decides all that has landed again: use --args '{really: true}' if you mean it"
-            ) -%}
-        {%- endif -%}
-        {%- set dropped = adapter.exactly_once.reset_state(
-            graph, invocation_id, var('run_timeout')
-        ) -%}
-        {%- do log(
-            'exactly_once: dropped ' ~ (dropped | join(', ') or 'nothing')
-            ~ '; what has landed is as before',
-            info=true,
+    {%- if really is not sameas true -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: reset_state forgets what every trigger has processed, and the next '
+            ~ "run decides all that has landed again: use --args '{really: true}' if you mean it"
         ) -%}
     {%- endif -%}
+    {%- set dropped = adapter.exactly_once.reset_state(
+        graph, invocation_id, var('run_timeout')
+    ) -%}
+    {%- do log(
+        'exactly_once: dropped ' ~ (dropped | join(', ') or 'nothing')
+        ~ '; what has landed is as before',
+        info=true,
+    ) -%}
 {% endmacro %}

@@ -15,94 +15,92 @@
 ) %}
     {#- Requests to take again one delivery, or the failed documents that all given conditions name;
         these are listed, the first twenty by name, and requested where really is true. -#}
-    {%- if execute -%}
-        {%- do adapter.exactly_once.ensure_tables(graph) -%}
-        {%- if trigger_name is not none -%}
-            {%- do check_trigger(trigger_name) -%}
-        {%- endif -%}
-        {%- if delivery_id is none and document is not none -%}
-            {%- do exceptions.raise_compiler_error(
-                'exactly_once: document is the text of one delivery: name its delivery_id'
-            ) -%}
-        {%- endif -%}
-        {%- if delivery_id is not none and trigger_name is none -%}
-            {%- set rejected -%}
-                select 1 from {{ ref('rejected_deliveries') }}
-                where rejection_id = {{ sql_text(delivery_id) }}
-                union all
-                select 1 from {{ source('landing', 'rejected_landings') }}
-                where rejection_id = {{ sql_text(delivery_id) }}
-            {%- endset -%}
-            {%- if run_query(rejected).rows | length == 0 -%}
-                {%- do exceptions.raise_compiler_error(
-                    'exactly_once: no rejected row has the id ' ~ delivery_id
-                    ~ '; of a delivery name the trigger_name too'
-                ) -%}
-            {%- endif -%}
-        {%- endif -%}
-        {%- if delivery_id is not none -%}
-            {%- set wanted -%}
-                select {{ sql_text(delivery_id) }} as delivery_id, {{ sql_text(trigger_name) }} as trigger_name
-            {%- endset -%}
-            {%- set requested = 'the request to take ' ~ delivery_id ~ ' again'
-                ~ (' in ' ~ trigger_name if trigger_name else '') ~ ' has landed' -%}
-        {%- else -%}
-            {%- set wanted -%}
-                select * from {{ ref('failed_documents') }}
-                where
-                    true
-                    {%- for column, value in [
-                        ('trigger_name', trigger_name), ('service', service), ('cause', cause)
-                    ] if value is not none %}
-                    and {{ column }} = {{ sql_text(value) }}
-                    {%- endfor %}
-                    {%- if message_like is not none %}
-                    and message like {{ sql_text(message_like) }}
-                    {%- endif %}
-                    {%- for is_after, time in [('>=', since), ('<', until)] if time is not none %}
-                    and failed_at {{ is_after }} cast({{ sql_text(time) }} as timestamp)
-                    {%- endfor %}
-            {%- endset -%}
-            {%- set documents = run_query('select count(*) from (' ~ wanted ~ ')').rows[0][0] -%}
-            {%- set first_ones -%}
-                select trigger_name, delivery_id, service, cause, failed_at, message
-                from ({{ wanted }})
-                order by failed_at, trigger_name, delivery_id
-                limit 20
-            {%- endset -%}
-            {%- for row in run_query(first_ones).rows -%}
-                {%- do print(row.values() | join(' | ')) -%}
-            {%- endfor -%}
-            {%- if documents > 20 -%}
-                {%- do print('and ' ~ (documents - 20) ~ ' more, see failed_documents') -%}
-            {%- endif -%}
-            {%- set requested = 'requests to take ' ~ documents ~ ' documents again have landed' -%}
-        {%- endif -%}
-        {%- if dry_run or (
-            delivery_id is none and (documents == 0 or really is not sameas true)
+    {%- do adapter.exactly_once.ensure_tables(graph) -%}
+    {%- if trigger_name is not none -%}
+        {%- do check_trigger(trigger_name) -%}
+    {%- endif -%}
+    {%- if delivery_id is none and document is not none -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: document is the text of one delivery: name its delivery_id'
         ) -%}
-            {%- do log(
-                'exactly_once: nothing is resubmitted'
-                ~ ('; add `really: true` to resubmit these ' ~ documents ~ ' documents'
-                if documents else ''),
-                info=true,
-            ) -%}
-        {%- else -%}
-            {%- call statement('request') -%}
-                insert into {{ source('landing', 'resubmissions') }} (
-                    resubmission_id, delivery_id, trigger_name, requested_at, requested_by, reason,
-                    document, force
-                )
-                select
-                    uuid(), delivery_id, trigger_name, current_timestamp(),
-                    {{ sql_text(by or env_var('USER', 'unknown')) }}, {{ sql_text(reason) }},
-                    {{ sql_text(document) }}, {{ 'true' if force is sameas true else 'false' }}
-                from ({{ wanted }})
-            {%- endcall -%}
-            {%- do log(
-                'exactly_once: ' ~ requested ~ '; the next run takes or refuses them, see journal_log',
-                info=true,
+    {%- endif -%}
+    {%- if delivery_id is not none and trigger_name is none -%}
+        {%- set rejected -%}
+            select 1 from {{ ref('rejected_deliveries') }}
+            where rejection_id = {{ sql_text(delivery_id) }}
+            union all
+            select 1 from {{ source('landing', 'rejected_landings') }}
+            where rejection_id = {{ sql_text(delivery_id) }}
+        {%- endset -%}
+        {%- if run_query(rejected).rows | length == 0 -%}
+            {%- do exceptions.raise_compiler_error(
+                'exactly_once: no rejected row has the id ' ~ delivery_id
+                ~ '; of a delivery name the trigger_name too'
             ) -%}
         {%- endif -%}
+    {%- endif -%}
+    {%- if delivery_id is not none -%}
+        {%- set wanted -%}
+            select {{ sql_text(delivery_id) }} as delivery_id, {{ sql_text(trigger_name) }} as trigger_name
+        {%- endset -%}
+        {%- set requested = 'the request to take ' ~ delivery_id ~ ' again'
+            ~ (' in ' ~ trigger_name if trigger_name else '') ~ ' has landed' -%}
+    {%- else -%}
+        {%- set wanted -%}
+            select * from {{ ref('failed_documents') }}
+            where
+                true
+                {%- for column, value in [
+                    ('trigger_name', trigger_name), ('service', service), ('cause', cause)
+                ] if value is not none %}
+                and {{ column }} = {{ sql_text(value) }}
+                {%- endfor %}
+                {%- if message_like is not none %}
+                and message like {{ sql_text(message_like) }}
+                {%- endif %}
+                {%- for is_after, time in [('>=', since), ('<', until)] if time is not none %}
+                and failed_at {{ is_after }} cast({{ sql_text(time) }} as timestamp)
+                {%- endfor %}
+        {%- endset -%}
+        {%- set documents = run_query('select count(*) from (' ~ wanted ~ ')').rows[0][0] -%}
+        {%- set first_ones -%}
+            select trigger_name, delivery_id, service, cause, failed_at, message
+            from ({{ wanted }})
+            order by failed_at, trigger_name, delivery_id
+            limit 20
+        {%- endset -%}
+        {%- for row in run_query(first_ones).rows -%}
+            {%- do print(row.values() | join(' | ')) -%}
+        {%- endfor -%}
+        {%- if documents > 20 -%}
+            {%- do print('and ' ~ (documents - 20) ~ ' more, see failed_documents') -%}
+        {%- endif -%}
+        {%- set requested = 'requests to take ' ~ documents ~ ' documents again have landed' -%}
+    {%- endif -%}
+    {%- if dry_run or (
+        delivery_id is none and (documents == 0 or really is not sameas true)
+    ) -%}
+        {%- do log(
+            'exactly_once: nothing is resubmitted'
+            ~ ('; add `really: true` to resubmit these ' ~ documents ~ ' documents'
+            if documents else ''),
+            info=true,
+        ) -%}
+    {%- else -%}
+        {%- call statement('request') -%}
+            insert into {{ source('landing', 'resubmissions') }} (
+                resubmission_id, delivery_id, trigger_name, requested_at, requested_by, reason,
+                document, force
+            )
+            select
+                uuid(), delivery_id, trigger_name, current_timestamp(),
+                {{ sql_text(by or env_var('USER', 'unknown')) }}, {{ sql_text(reason) }},
+                {{ sql_text(document) }}, {{ 'true' if force is sameas true else 'false' }}
+            from ({{ wanted }})
+        {%- endcall -%}
+        {%- do log(
+            'exactly_once: ' ~ requested ~ '; the next run takes or refuses them, see journal_log',
+            info=true,
+        ) -%}
     {%- endif -%}
 {% endmacro %}
