@@ -1,23 +1,27 @@
 {% macro order_hold(command, delivery_id, trigger_name, reason, by) %}
     {%- do adapter.exactly_once.ensure_tables(graph) -%}
     {%- do check_trigger(trigger_name) -%}
-    {%- set decided = run_query(
-        'select status from ' ~ ref('document_status') ~ ' where delivery_id = '
-        ~ sql_text(delivery_id) ~ ' and trigger_name = ' ~ sql_text(trigger_name)
-    ) -%}
-    {%- if decided.rows | length > 0 -%}
+    {%- set decided -%}
+        select status from {{ ref('document_status') }}
+        where
+            delivery_id = {{ sql_text(delivery_id) }}
+            and trigger_name = {{ sql_text(trigger_name) }}
+    {%- endset -%}
+    {%- for row in run_query(decided) -%}
         {%- do exceptions.raise_compiler_error(
             'exactly_once: ' ~ delivery_id ~ ' was decided in ' ~ trigger_name ~ ' already: '
-            ~ decided.rows[0][0] ~ '; only a delivery that waits can be held or released'
+            ~ row[0] ~ '; only a delivery that waits can be held or released'
         ) -%}
-    {%- endif -%}
-    {%- do run_query(
-        'insert into ' ~ source('landing', 'delivery_holds')
-        ~ ' (hold_id, delivery_id, trigger_name, command, issued_at, issued_by, reason)'
-        ~ ' select uuid(), ' ~ sql_text(delivery_id) ~ ', ' ~ sql_text(trigger_name) ~ ', '
-        ~ sql_text(command) ~ ', current_timestamp(), '
-        ~ sql_text(by or env_var('USER', 'unknown')) ~ ', ' ~ sql_text(reason)
-    ) -%}
+    {%- endfor -%}
+    {%- set landing -%}
+        insert into {{ source('landing', 'delivery_holds') }}
+            (hold_id, delivery_id, trigger_name, command, issued_at, issued_by, reason)
+        select
+            uuid(), {{ sql_text(delivery_id) }}, {{ sql_text(trigger_name) }},
+            {{ sql_text(command) }}, current_timestamp(),
+            {{ sql_text(by or env_var('USER', 'unknown')) }}, {{ sql_text(reason) }}
+    {%- endset -%}
+    {%- do run_query(landing) -%}
     {%- do log(
         'exactly_once: ' ~ command ~ ' of ' ~ delivery_id ~ ' in ' ~ trigger_name
         ~ ' has landed; the next run follows it',

@@ -1,3 +1,5 @@
 {% macro suspend_trigger(trigger_name, reason=none, by=none) %}
-    {%- do command_trigger('SUSPEND', trigger_name, reason, by) -%}
+    {%- do adapter.exactly_once.ensure_tables(graph) -%}
+    {%- do check_trigger(trigger_name) -%}
+    {%- do land_command('SUSPEND', trigger_name, reason, by) -%}
 {% endmacro %}
