@@ -225,7 +225,7 @@ class Upkeep:
     def add_history(self, entries: str, since: str, piece: str) -> int:
         """Publish a piece of an import; returns how many documents it has added.
 
-        entries: the query that gives its rows, see macros/operations/imported_entries.sql; since:
+        entries: the query that gives its rows, see macros/operations/import_history.sql; since:
         the first day of the piece; piece: the condition that chooses it.
         """
         history = self._tables.ledgers[HISTORY]

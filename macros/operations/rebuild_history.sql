@@ -1,8 +1,138 @@
 {% macro rebuild_history() %}
+    {#- The entries that follow from the other ledgers and from what services have reported: two for
+        a document that has ended, one for a document whose service has begun, or that is LOST or
+        was interrupted, none before the begin. -#}
+    {%- set entries -%}
+        with
+
+        statuses as (
+
+            select * from {{ last_published('document_status') }}
+            -- only a document with entries has a time to live for them
+            where history_time_to_live_ms is not null or started_at is not null
+
+        ),
+
+        -- not_ended has the documents that have not ended; of the others a last failure is the end
+        settings as (
+
+            select distinct
+                trigger_name,
+                0 as max_retry_attempts,
+                'throw' as on_retry_failure,
+                cast(null as timestamp) as resumed_at
+            from statuses
+
+        ),
+
+        executions as (
+
+            select executions.*
+            from {{ source('landing', 'trigger_executions') }} as executions
+            left semi join statuses
+                on
+                    executions.delivery_id = statuses.delivery_id
+                    and executions.trigger_name = statuses.trigger_name
+
+        ),
+
+        reported as (
+
+            {{ reported_by_services('executions', 'settings') | indent(12) }}
+
+        ),
+
+        not_ended as (
+
+            select
+                delivery_id,
+                trigger_name,
+                true as is_open,
+                started_at
+            from {{ last_published('open_documents') }}
+            union all
+            select
+                delivery_id,
+                trigger_name,
+                false as is_open,
+                cast(null as timestamp) as started_at
+            from {{ last_published('journal_entries') }}
+            where event in ('LOST', 'INTERRUPTED')
+
+        ),
+
+        timed as (
+
+            select
+                statuses.trigger_name,
+                statuses.document_key,
+                statuses.delivery_id,
+                statuses.run_id,
+                statuses.history_time_to_live_ms,
+                statuses.expires_at as decided_expires_at,
+                base64(unhex(sha1(statuses.trigger_name))) as trigger_id,
+                coalesce(not_ended.is_open, false) as is_open,
+                not_ended.delivery_id is null as has_ended,
+                case
+                    when not_ended.is_open then not_ended.started_at
+                    when statuses.started_at is not null then statuses.started_at
+                    -- old executions may be gone: the service began no earlier than the decision
+                    else {{ feed_time(
+                        'statuses.received_at',
+                        'statuses.landed_at',
+                        'coalesce(reported.began_at, statuses.decided_at)',
+                    ) }}
+                end as started_at,
+                {{ feed_time(
+                    'statuses.received_at', 'statuses.landed_at', 'reported.service_ended_at'
+                ) }} as service_ended_at
+            from statuses
+            left join reported
+                on
+                    statuses.delivery_id = reported.delivery_id
+                    and statuses.trigger_name = reported.trigger_name
+            left join not_ended
+                on
+                    statuses.delivery_id = not_ended.delivery_id
+                    and statuses.trigger_name = not_ended.trigger_name
+
+        ),
+
+        with_expiry as (
+
+            select
+                *,
+                greatest(expires_at, service_ended_at) as completed_expires_at
+            from (
+                select
+                    *,
+                    coalesce(
+                        decided_expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}
+                    ) as expires_at
+                from timed
+                where started_at is not null
+            )
+
+        )
+
+        select
+            with_expiry.trigger_name,
+            with_expiry.document_key,
+            ledger_row.has_processing,
+            ledger_row.has_completed,
+            with_expiry.started_at,
+            ledger_row.expires_at,
+            with_expiry.delivery_id,
+            with_expiry.run_id,
+            {{ key_hash('with_expiry.trigger_id', 'with_expiry.document_key') }} as key_hash,
+            {{ key_hash('with_expiry.trigger_id', 'with_expiry.document_key', 2) }} as key_check
+        from with_expiry
+            lateral view explode({{ history_rows('true', 'has_ended') | indent(12) }}) as ledger_row
+    {%- endset -%}
     {%- do log(
         'exactly_once: '
         ~ adapter.exactly_once.rebuild_history(
-            graph, invocation_id, var('run_timeout'), history_from_statuses()
+            graph, invocation_id, var('run_timeout'), entries
         ),
         info=true,
     ) -%}
