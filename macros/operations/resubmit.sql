@@ -41,7 +41,9 @@
     {%- endif -%}
     {%- if delivery_id is not none -%}
         {%- set wanted -%}
-            select {{ sql_text(delivery_id) }} as delivery_id, {{ sql_text(trigger_name) }} as trigger_name
+            select
+                {{ sql_text(delivery_id) }} as delivery_id,
+                {{ sql_text(trigger_name) }} as trigger_name
         {%- endset -%}
         {%- set requested = 'the request to take ' ~ delivery_id ~ ' again'
             ~ (' in ' ~ trigger_name if trigger_name else '') ~ ' has landed' -%}
