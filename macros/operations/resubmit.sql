@@ -52,16 +52,15 @@
             select * from {{ ref('failed_documents') }}
             where
                 true
-                {%- for column, value in [
-                    ('trigger_name', trigger_name), ('service', service), ('cause', cause)
+                {%- for condition, value in [
+                    ('trigger_name = %s', trigger_name),
+                    ('service = %s', service),
+                    ('cause = %s', cause),
+                    ('message like %s', message_like),
+                    ('failed_at >= cast(%s as timestamp)', since),
+                    ('failed_at < cast(%s as timestamp)', until),
                 ] if value is not none %}
-                and {{ column }} = {{ sql_text(value) }}
-                {%- endfor %}
-                {%- if message_like is not none %}
-                and message like {{ sql_text(message_like) }}
-                {%- endif %}
-                {%- for is_after, time in [('>=', since), ('<', until)] if time is not none %}
-                and failed_at {{ is_after }} cast({{ sql_text(time) }} as timestamp)
+                and {{ condition | format(sql_text(value)) }}
                 {%- endfor %}
         {%- endset -%}
         {%- set documents = run_query('select count(*) from (' ~ wanted ~ ')').rows[0][0] -%}

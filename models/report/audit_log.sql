@@ -13,16 +13,7 @@ in_doubt as (
 
 with_document as (
 
-    {{ with_document(
-        'in_doubt',
-        ['transport'],
-    ) | indent(4) }}
-
-),
-
-transports as (
-
-    select * from {{ typed_seed('transports') }}
+    {{ with_document('in_doubt', ['transport']) | indent(4) }}
 
 ),
 
@@ -46,7 +37,8 @@ in_doubt_of_messages as (
         with_document.run_id
     from with_document
     -- a transport that was removed from the seed hides no row
-    left join transports on with_document.transport = transports.transport
+    left join {{ typed_seed('transports') }} as transports
+        on with_document.transport = transports.transport
     left join {{ ref('resubmissions_by_document') }} as resubmissions
         on
             with_document.landed_delivery_id = resubmissions.landed_delivery_id

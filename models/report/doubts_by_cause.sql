@@ -4,6 +4,8 @@ in_doubt as (
 
     select
         *,
+        -- a rule about keys covers a missing and a too long key: name it
+        if(decided_by = 'ID' and document_key is null, 'MISSING', 'TOO_LONG') as key_state,
         case
             when decided_at > current_timestamp() - interval 1 hour then 1
             when decided_at > current_timestamp() - interval 1 day then 2
@@ -21,8 +23,7 @@ counted as (
         rule_id,
         decided_by,
         age,
-        -- a rule about keys covers a missing and a too long key: name it
-        if(decided_by = 'ID' and document_key is null, 'MISSING', 'TOO_LONG') as key_state,
+        key_state,
         cast(null as string) as resolver_result,
         cast(null as string) as message,
         count(*) as documents,
@@ -30,9 +31,7 @@ counted as (
         min(decided_at) as first_decided_at,
         max(decided_at) as last_decided_at
     from in_doubt
-    group by
-        trigger_name, rule_id, decided_by, age,
-        if(decided_by = 'ID' and document_key is null, 'MISSING', 'TOO_LONG')
+    group by trigger_name, rule_id, decided_by, age, key_state
 
 ),
 

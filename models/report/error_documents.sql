@@ -41,10 +41,7 @@ decided as (
 
 with_document as (
 
-    {{ with_document(
-        'decided',
-        ['transport', 'errors_to'],
-    ) | indent(4) }}
+    {{ with_document('decided', ['transport', 'errors_to']) | indent(4) }}
 
 ),
 
@@ -56,12 +53,6 @@ sent as (
         min(sent_at) as sent_at
     from {{ source('landing', 'sent_errors') }}
     group by delivery_id, trigger_name
-
-),
-
-transports as (
-
-    select * from {{ typed_seed('transports') }}
 
 ),
 
@@ -88,7 +79,8 @@ final as (
         sent.sent_at,
         with_document.run_id
     from with_document
-    left join transports on with_document.transport = transports.transport
+    left join {{ typed_seed('transports') }} as transports
+        on with_document.transport = transports.transport
     left join sent
         on
             with_document.delivery_id = sent.delivery_id

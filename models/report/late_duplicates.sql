@@ -1,5 +1,3 @@
-{#- A duplicate is late in the last tenth of its entry's life. -#}
-{%- set late_share = 0.1 -%}
 with
 
 statuses as (
@@ -71,9 +69,9 @@ shortly_before_expiry as (
             and statuses.trigger_name = remembered.trigger_name
     where
         statuses.status = 'DUPLICATE'
+        -- in the last tenth of its entry's life
         and timestampdiff(millisecond, statuses.received_at, remembered.expires_at)
-        < {{ late_share }}
-        * timestampdiff(millisecond, remembered.started_at, remembered.expires_at)
+        < 0.1 * timestampdiff(millisecond, remembered.started_at, remembered.expires_at)
 
 ),
 

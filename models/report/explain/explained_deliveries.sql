@@ -1,6 +1,6 @@
 with
 
-decided as (
+final as (
 
     select
         delivery_id,
@@ -26,18 +26,10 @@ decided as (
         run_id,
         received_at,
         landed_received_at,
-        decided_at
-    from {{ ref('document_statuses') }}
-
-),
-
-final as (
-
-    select
-        *,
+        decided_at,
         cast(null as timestamp) as waiting_since,
         cast(null as string) as reason_in_words
-    from decided
+    from {{ ref('document_statuses') }}
     union all
     select
         delivery_id,

@@ -53,6 +53,7 @@ waiting_with_key as (
         landed.first_landed.document_type,
         -- a key by expression is known only once the delivery is decided
         settings.key is not null as has_key_expression,
+        settings.use_history,
         if(
             settings.key is null,
             {{ document_key('landed.first_landed', 'landed.first_landed.transport_api')
@@ -88,16 +89,13 @@ waiting as (
 stopped as (
 
     select
-        waiting.*,
+        *,
         case
-            when waiting.suspension.cause = 'HISTORY_ERROR' then 'UNAVAILABLE'
-            when settings.use_history and waiting.key_state = 'USABLE' then 'PROCESSING'
+            when suspension.cause = 'HISTORY_ERROR' then 'UNAVAILABLE'
+            when use_history and key_state = 'USABLE' then 'PROCESSING'
         end as history_state,
-        if(waiting.suspension.cause = 'RESOLVER_ERROR', 'TRANSIENT_ERROR', null)
-            as resolver_result,
-        settings.use_history
+        if(suspension.cause = 'RESOLVER_ERROR', 'TRANSIENT_ERROR', null) as resolver_result
     from waiting
-    left join settings on waiting.trigger_name = settings.trigger_name
 
 ),
 

@@ -94,9 +94,9 @@ attempted as (
             executions.message,
             if(executions.event = 'STARTED', 'an attempt is at work', 'an attempt has failed')
         ) as cause,
-        executions.attempt,
         executions.told_at as happened_at,
-        executions.run_number
+        executions.run_number,
+        executions.attempt
     from executions
     left join heard_until
         on
@@ -145,8 +145,7 @@ final as (
 
     select
         5 as turn,
-        * except (attempt),
-        attempt
+        *
     from attempted
     union all
     select
