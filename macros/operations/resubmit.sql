@@ -19,34 +19,28 @@
     {%- if trigger_name is not none -%}
         {%- do check_trigger(trigger_name) -%}
     {%- endif -%}
-    {%- if delivery_id is none and document is not none -%}
-        {%- do exceptions.raise_compiler_error(
-            'exactly_once: document is the text of one delivery: name its delivery_id'
-        ) -%}
-    {%- endif -%}
-    {%- if delivery_id is not none and trigger_name is none -%}
+    {%- if delivery_id is not none -%}
+        {%- set id = sql_text(delivery_id) -%}
         {%- set rejected -%}
-            select 1 from {{ ref('rejected_deliveries') }}
-            where rejection_id = {{ sql_text(delivery_id) }}
+            select 1 from {{ ref('rejected_deliveries') }} where rejection_id = {{ id }}
             union all
-            select 1 from {{ source('landing', 'rejected_landings') }}
-            where rejection_id = {{ sql_text(delivery_id) }}
+            select 1 from {{ source('landing', 'rejected_landings') }} where rejection_id = {{ id }}
         {%- endset -%}
-        {%- if run_query(rejected).rows | length == 0 -%}
+        {%- if trigger_name is none and run_query(rejected).rows | length == 0 -%}
             {%- do exceptions.raise_compiler_error(
                 'exactly_once: no rejected row has the id ' ~ delivery_id
                 ~ '; of a delivery name the trigger_name too'
             ) -%}
         {%- endif -%}
-    {%- endif -%}
-    {%- if delivery_id is not none -%}
         {%- set wanted -%}
-            select
-                {{ sql_text(delivery_id) }} as delivery_id,
-                {{ sql_text(trigger_name) }} as trigger_name
+            select {{ id }} as delivery_id, {{ sql_text(trigger_name) }} as trigger_name
         {%- endset -%}
         {%- set requested = 'the request to take ' ~ delivery_id ~ ' again'
             ~ (' in ' ~ trigger_name if trigger_name else '') ~ ' has landed' -%}
+    {%- elif document is not none -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: document is the text of one delivery: name its delivery_id'
+        ) -%}
     {%- else -%}
         {%- set wanted -%}
             select * from {{ ref('failed_documents') }}

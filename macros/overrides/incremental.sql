@@ -11,8 +11,8 @@
     {%- set replaces = config.get('incremental_strategy') == 'insert_overwrite' -%}
     {%- set names = model.columns.keys() | list -%}
     {%- if replaces -%}
-        {#- where Spark knows no `by name`: a column that was added to the table later stands last
-            there, and one that the table lacks is refused -#}
+        {#- `replace where` goes by position: the columns come in the order of the table, and a
+            column that only the model has makes Spark refuse the statement -#}
         {%- set there = adapter.exactly_once.columns(relation) -%}
         {%- set names = there + names | reject('in', there) | list -%}
     {%- endif -%}

@@ -7,14 +7,16 @@
     {%- set text = 'trim(' ~ text ~ ')' -%}
     {%- set words = ['true', 'false'] if type == 'boolean' else seed_words().get(setting, []) -%}
     {%- if words -%}
-        {#- lower() would make Spark list the lower case of all characters -#}
+        {#- the first lower() of a session costs a moment: Spark lists all lower-case characters -#}
         cast(case
-            {%- for word in words %} when {{ text }} rlike '(?s)^(?i:{{ word }})(?!.)' then '{{ word }}'{% endfor %}
+            {%- for word in words %}
+            when {{ text }} rlike '(?s)^(?i:{{ word }})(?!.)' then '{{ word }}'
+            {%- endfor %}
         end as {{ type }})
     {%- elif type in ['int', 'bigint'] -%}
         if({{ text }} rlike '^[0-9]+$', try_cast({{ text }} as {{ type }}), null)
     {%- elif setting in ['resolver', 'resource_monitor'] -%}
-        {#- `none` or nothing; `$` would let a line end follow -#}
+        {#- `none` or nothing; `$` in place of (?!.) would match before a line end too -#}
         if({{ text }} rlike '(?s)^(?i:none)?(?!.)', null, {{ text }})
     {%- elif type == 'string' -%}
         nullif({{ text }}, '')

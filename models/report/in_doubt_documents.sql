@@ -54,7 +54,7 @@ completed_since as (
 
 ),
 
--- `mark_looked_at` speaks of what people could see when it was given
+-- `mark_looked_at` is for what was published when it was called
 looks as (
 
     select
@@ -70,7 +70,7 @@ with_looks as (
 
     select
         statuses.*,
-        -- what was decided later was not what the request was for
+        -- the first one after the decision
         try_element_at(
             filter(resubmissions.resubmitted, t -> t >= statuses.decided_at), 1
         ) as resubmitted_at,
