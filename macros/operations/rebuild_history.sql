@@ -102,16 +102,12 @@
 
             select
                 *,
+                coalesce(
+                    decided_expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}
+                ) as expires_at,
                 greatest(expires_at, service_ended_at) as completed_expires_at
-            from (
-                select
-                    *,
-                    coalesce(
-                        decided_expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}
-                    ) as expires_at
-                from timed
-                where started_at is not null
-            )
+            from timed
+            where started_at is not null
 
         )
 

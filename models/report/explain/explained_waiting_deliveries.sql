@@ -1,17 +1,5 @@
 with
 
-landed as (
-
-    select * from {{ ref('first_landed_deliveries') }}
-
-),
-
-settings as (
-
-    select * from {{ ref('trigger_settings') }}
-
-),
-
 undecided as (
 
     select
@@ -46,7 +34,7 @@ undecided as (
 
 ),
 
-waiting_with_key as (
+with_key as (
 
     select
         undecided.*,
@@ -68,20 +56,12 @@ waiting_with_key as (
         ) as key_source,
         {{ redelivery('undecided.redelivery_count', 'landed.first_landed') }} as redelivery
     from undecided
-    left join landed
+    left join {{ ref('first_landed_deliveries') }} as landed
         on
             undecided.landed_delivery_id = landed.delivery_id
             and undecided.landed_received_at = landed.received_at
-    left join settings on undecided.trigger_name = settings.trigger_name
-
-),
-
-waiting as (
-
-    select
-        *,
-        if(has_key_expression, 'USABLE', {{ key_state('document_key') }}) as key_state
-    from waiting_with_key
+    left join {{ ref('trigger_settings') }} as settings
+        on undecided.trigger_name = settings.trigger_name
 
 ),
 
@@ -90,12 +70,13 @@ stopped as (
 
     select
         *,
+        if(has_key_expression, 'USABLE', {{ key_state('document_key') }}) as key_state,
         case
             when suspension.cause = 'HISTORY_ERROR' then 'UNAVAILABLE'
             when use_history and key_state = 'USABLE' then 'PROCESSING'
         end as history_state,
         if(suspension.cause = 'RESOLVER_ERROR', 'TRANSIENT_ERROR', null) as resolver_result
-    from waiting
+    from with_key
 
 ),
 
