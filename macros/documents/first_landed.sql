@@ -1,5 +1,5 @@
 {% macro first_landed(table, id) -%}
-    {#- The rows of a landed table that no run has consumed, of each id the one that landed first. -#}
+    {#- The rows of a landed table that no run has consumed: of each id the first that landed. -#}
     {%- set landed = landed_since_last_run(table) -%}
     select * except (arrival, landed_commit, landed_file, landed_position)
     from (

@@ -1,6 +1,7 @@
 {% macro keys_by_expression(expressions) -%}
     {#- What the key expressions of triggers give for a landed row: a map from trigger to key.
-        expressions: pairs of trigger and expression, from the seed, since it is SQL of the user's. -#}
+
+        expressions: rows of the seed with trigger_name and key, SQL of the user. -#}
     {%- if expressions -%}
         map(
             {%- for expression in expressions %}

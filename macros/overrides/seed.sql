@@ -52,7 +52,7 @@
                         {{ exactly_once.sql_text(value or none) }}{{ ', ' if not loop.last }}
                     {%- endfor %}){{ ',' if not loop.last }}
                 {% else -%}
-                    ({% for name in table.column_names %}null{{ ', ' if not loop.last }}{% endfor %})
+                    ({{ (['null'] * (table.column_names | length)) | join(', ') }})
                 {% endfor %}
                 as csv ({{ table.column_names | join(', ') }})
             {{ 'where false' if table.rows | length == 0 }}
