@@ -90,10 +90,7 @@ with_settings as (
         case
             when matched.decided_key is not null then matched.decided_key
             when triggers_this_run.key is null
-                then struct(
-                    {{ document_key('matched', api) | indent(20) }} as document_key,
-                    {{ key_source('matched', api) | indent(20) }} as key_source
-                )
+                then {{ document_key('matched', api) | indent(16) }}
             -- the value of the trigger's key expression alone
             when try_element_at(matched.landed_keys, matched.trigger_name) != ''
                 then struct(

@@ -47,13 +47,9 @@ with_key as (
             {{ document_key('landed.first_landed', 'landed.first_landed.transport_api')
                 | indent(12) }},
             null
-        ) as document_key,
-        if(
-            settings.key is null,
-            {{ key_source('landed.first_landed', 'landed.first_landed.transport_api')
-                | indent(12) }},
-            null
-        ) as key_source,
+        ) as found_key,
+        found_key.document_key,
+        found_key.key_source,
         {{ redelivery('undecided.redelivery_count', 'landed.first_landed') }} as redelivery
     from undecided
     left join {{ ref('first_landed_deliveries') }} as landed
