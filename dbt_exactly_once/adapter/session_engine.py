@@ -38,7 +38,12 @@ class SessionEngine(SqlEngine):
             session = SparkSession.builder.getOrCreate()
             java = session._jvm
             # before the session: dbt's threads come here at the same time
+            spark = java.org.apache.spark.sql
             self._classes = {
+                "ArraySeq": java.scala.collection.immutable.ArraySeq,
+                "Dataset": spark.classic.Dataset,
+                "LocalRelation": spark.catalyst.plans.logical.LocalRelation,
+                "Option": java.scala.Option,
                 "Spark3Util": java.org.apache.iceberg.spark.Spark3Util,
                 "String": java.java.lang.String,
             }
@@ -144,8 +149,13 @@ class SessionEngine(SqlEngine):
         if table is not None and not self._is_small(table, snapshot):
             return False
         reader = session.read().option("versionAsOf", snapshot) if snapshot else session.read()
-        read = reader.table(relation)
-        session.createDataFrame(read.collectAsList(), read.schema()).createOrReplaceTempView(name)
+        read = reader.table(relation).queryExecution()
+        # Spark's own rows: as rows of Java a text that is no UTF-8 would become another
+        rows = self._classes["ArraySeq"].unsafeWrapArray(read.executedPlan().executeCollect())
+        kept = self._classes["LocalRelation"](
+            read.analyzed().output(), rows, False, self._classes["Option"].empty()
+        )
+        self._classes["Dataset"].ofRows(session, kept.newInstance()).createOrReplaceTempView(name)
         return True
 
     def _is_small(self, table: Any, snapshot: str | None) -> bool:

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once.adapter.engine import Engine, SqlEngine
-from dbt_exactly_once.adapter.session_engine import SessionEngine, engine_of
+from dbt_exactly_once.adapter.session_engine import MOST_ROWS, SessionEngine, engine_of
 from dbt_exactly_once.errors import ExactlyOnceError, error_text, errors_in_one_line, one_line
 
 Rows = Callable[[str], list[tuple[object, ...]]]
@@ -179,3 +179,70 @@ def test_no_part_of_a_password_is_shown() -> None:
     )
     assert "jdbc:postgresql://host/db" in one_line(error)
     assert not {"ab", "cd", "ef"} & set(re.split(r"\W+", one_line(error)))
+
+
+def test_small_tables_and_views_are_read_from_memory_as_they_are_stored(
+    spark: SparkSession, table: str, rows: Rows
+) -> None:
+    """Also what is no UTF-8, in a struct, and what a branch or a later snapshot does not have."""
+    engine = engine_of(Adapter(spark, "session"))
+    schema = table.rpartition(".")[0]
+    start = engine.refs([table])[table]["main"]
+    spark.sql(f"insert into {table} values (2)")
+    assert engine.keep_in_memory(table, "kept_now")
+    assert engine.keep_in_memory(table, "kept_before", start)
+    spark.sql(f"insert into {table} values (3)")
+    assert sorted(rows("select n from kept_now")) == [(1,), (2,)]
+    assert rows("select n from kept_before") == [(1,)]
+
+    spark.sql(
+        f"create table {schema}.odd using iceberg as select "
+        "cast(X'61ff' as string) as text, array(struct(cast(X'ff' as string) as inner, 1 as n)) as "
+        "structs, map('k', timestamp '0001-01-01') as times, cast(null as decimal(9, 2)) as nothing"
+    )
+    spark.sql(f"create view {schema}.seen as select text from {schema}.odd")
+    try:
+        assert engine.keep_in_memory(f"{schema}.odd", "kept_odd")
+        shown = (
+            "select hex(text), hex(structs[0].inner), structs[0].n, unix_micros(times['k']), "
+            "nothing from "
+        )
+        assert rows(shown + "kept_odd") == rows(shown + f"{schema}.odd")
+        assert rows("select hex(text) from kept_odd") == [("61FF",)]
+        assert spark.table("kept_odd").schema == spark.table(f"{schema}.odd").schema
+        assert engine.keep_in_memory(f"{schema}.seen", "kept_seen")
+        assert rows("select hex(text) from kept_seen") == [("61FF",)]
+        engine.forget_in_memory(["kept_now", "kept_before", "kept_odd", "kept_seen"])
+        assert not spark.catalog.tableExists("kept_odd")
+    finally:
+        spark.sql(f"drop view {schema}.seen")
+        spark.sql(f"drop table {schema}.odd purge")
+
+
+def test_a_table_of_many_rows_is_not_read_from_memory(spark: SparkSession, table: str) -> None:
+    engine = engine_of(Adapter(spark, "session"))
+    spark.sql(f"insert into {table} select id from range({MOST_ROWS - 1})")
+    assert engine.keep_in_memory(table, "kept_most")
+    spark.sql(f"insert into {table} values (0)")
+    assert not engine.keep_in_memory(table, "kept_more")
+    assert not spark.catalog.tableExists("kept_more")
+    engine.forget_in_memory(["kept_most"])
+
+
+def test_rows_are_counted_where_the_summary_of_a_snapshot_lacks_their_number(
+    spark: SparkSession, table: str, rows: Rows
+) -> None:
+    """Iceberg writes no total any more once a delete has dropped whole partitions."""
+    engine = engine_of(Adapter(spark, "session"))
+    schema = table.rpartition(".")[0]
+    waiting = f"{schema}.waiting"
+    spark.sql(f"create table {waiting} (p string, n int) using iceberg partitioned by (p)")
+    try:
+        spark.sql(f"insert into {waiting} values ('a', 1), ('b', 2)")
+        spark.sql(f"delete from {waiting} where p in ('a', 'b')")
+        spark.sql(f"insert into {waiting} values ('a', 3)")
+        assert engine.keep_in_memory(waiting, "kept_waiting")
+        assert rows("select p, n from kept_waiting") == [("a", 3)]
+        engine.forget_in_memory(["kept_waiting"])
+    finally:
+        spark.sql(f"drop table {waiting} purge")
