@@ -153,6 +153,27 @@ def test_a_rejected_landing_is_taken_again_once(
     assert len(decided(runs)) == 7
 
 
+def test_a_rejected_row_that_is_no_json_is_refused_and_stops_no_run(runs: DbtRuns) -> None:
+    """Landing rejects NaN, which Python's own parser takes."""
+    rejection = {
+        "rejection_id": "x",
+        "table_name": "deliveries",
+        "landed_at": NOW,
+        "source_file": "a.jsonl",
+        "source_line": 1,
+        "reason": "NOT_JSON",
+        "raw_text": '{"delivery_id": "d1", "document": {"price": NaN}}',
+    }
+    # the tables are there from the first run on
+    runs.decide(clock=NOW)
+    runs.land("rejected_landings", [rejection])
+    runs.land("resubmissions", [request(1, "x")])
+    runs.land("deliveries", [delivery("d2")])
+    runs.decide(clock=NOW)
+    assert [(name, event) for name, event, _ in journal(runs)] == [("r1", "REFUSED")]
+    assert decided(runs) == [("d2", "archive"), ("d2", "orders")]
+
+
 def _killed(*_: Any, **__: Any) -> None:
     raise RuntimeError("killed")
 
