@@ -8,7 +8,7 @@ session, the same is asked of Iceberg itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,110 +30,45 @@ SESSION_SETTINGS = {
 }
 
 
-class Engine(Protocol):
-    """Runs SQL, whatever the connection, and reads and moves the branches of Iceberg's tables."""
+class Engine:
+    """Runs SQL, whatever the connection, and reads and moves the branches of Iceberg's tables.
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a statement and return its rows."""
-        ...
-
-    def catalog(self) -> str:
-        """The catalog that names of tables are looked up in."""
-        ...
-
-    def set(self, key: str, value: str) -> None:
-        """Set a setting of the session."""
-        ...
-
-    def reset(self, key: str) -> None:
-        """Bring a setting of the session back to what it was at its start."""
-        ...
-
-    def setting(self, key: str) -> str | None:
-        """A setting of the session, None where it has none."""
-        ...
-
-    def properties(self, relation: str) -> dict[str, str] | None:
-        """The properties of a table, read fresh; None where there is no such table.
-
-        With the reserved ones that Iceberg shows among them, `current-snapshot-id` for one.
-        """
-        ...
-
-    def view_properties(self, relation: str) -> dict[str, str]:
-        """The properties of a view that exists."""
-        ...
-
-    def snapshot_runs(self, relations: Sequence[str]) -> dict[str, str | None]:
-        """Of each table the run that has made its current snapshot, read fresh."""
-        ...
-
-    def columns(self, relation: str) -> list[str]:
-        """The names of a table's columns, in the table's order."""
-        ...
-
-    def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Of each table the snapshots of its branches and tags by their names, read fresh."""
-        ...
-
-    def commits_between(self, relation: str, start: str, end: str) -> list[str] | None:
-        """The kinds of a table's commits after one snapshot up to another, the last one first.
-
-        None where a snapshot is gone, or the first is not an ancestor of the second.
-        """
-        ...
-
-    def has_snapshot(self, relation: str, snapshot: str) -> bool:
-        """Whether a table can be read as of a snapshot."""
-        ...
-
-    def fast_forward(self, relation: str, branch: str) -> None:
-        """Move main to a branch that starts from it and drop the branch; Iceberg refuses others."""
-        ...
-
-    def drop_branch(self, relation: str, branch: str) -> None:
-        """Drop a branch of a table, where it has it."""
-        ...
-
-    def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> bool:
-        """Keep the rows of a small table, or of a view, as a temporary view; False where not.
-
-        snapshot: that of the table to read, None for the current one.
-        """
-        ...
-
-    def forget_in_memory(self, names: Iterable[str]) -> None:
-        """Drop such views."""
-        ...
-
-
-class SqlEngine:
-    """Everything as SQL through the connection that dbt has open in this thread."""
+    Everything as SQL through the connection that dbt has open in this thread.
+    """
 
     def __init__(self, adapter: Any) -> None:
         self._adapter = adapter
         self._catalog: str | None = None
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a statement and return its rows."""
         _, table = self._adapter.execute(sql, auto_begin=False, fetch=True)
         return [tuple(row) for row in table.rows]
 
     def catalog(self) -> str:
+        """The catalog that names of tables are looked up in."""
         if self._catalog is None:
             self._catalog = str(self.rows("select current_catalog()")[0][0])
         return self._catalog
 
     def set(self, key: str, value: str) -> None:
+        """Set a setting of the session."""
         self.rows(f"set `{key}`=`{value}`")
 
     def reset(self, key: str) -> None:
+        """Bring a setting of the session back to what it was at its start."""
         self.rows(f"reset `{key}`")
 
     def setting(self, key: str) -> str | None:
+        """A setting of the session, None where it has none."""
         value = str(self.rows(f"set `{key}`")[0][1])
         return None if value == "<undefined>" else value
 
     def properties(self, relation: str) -> dict[str, str] | None:
+        """The properties of a table, read fresh; None where there is no such table.
+
+        With the reserved ones that Iceberg shows among them, `current-snapshot-id` for one.
+        """
         schema, _, name = relation.rpartition(".")
         if name not in {str(row[1]) for row in self.rows(f"show tables in {schema}")}:
             return None
@@ -146,9 +81,11 @@ class SqlEngine:
             return None
 
     def view_properties(self, relation: str) -> dict[str, str]:
+        """The properties of a view that exists."""
         return {str(key): str(value) for key, value in self.rows(f"show tblproperties {relation}")}
 
     def snapshot_runs(self, relations: Sequence[str]) -> dict[str, str | None]:
+        """Of each table the run that has made its current snapshot, read fresh."""
         made = (
             f"select '{relation}', max_by(summary['{RUN_ID}'], committed_at) "
             f"from {relation}.snapshots"
@@ -157,11 +94,13 @@ class SqlEngine:
         return {row[0]: row[1] for row in self.rows(" union all ".join(made))}
 
     def columns(self, relation: str) -> list[str]:
+        """The names of a table's columns, in the table's order."""
         described = [str(row[0]) for row in self.rows(f"describe table {relation}")]
         # partitioning and the like follow behind an empty line
         return described[: described.index("")] if "" in described else described
 
     def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
+        """Of each table the snapshots of its branches and tags by their names, read fresh."""
         sql = "\nunion all\n".join(
             f"select '{relation}', name, cast(snapshot_id as string) from {relation}.refs"
             for relation in relations
@@ -172,6 +111,10 @@ class SqlEngine:
         return found
 
     def commits_between(self, relation: str, start: str, end: str) -> list[str] | None:
+        """The kinds of a table's commits after one snapshot up to another, the last one first.
+
+        None where a snapshot is gone, or the first is not an ancestor of the second.
+        """
         snapshots = self._parents(relation)
         kinds = []
         while end in snapshots and end != start:
@@ -180,6 +123,7 @@ class SqlEngine:
         return kinds if end == start and start in snapshots else None
 
     def has_snapshot(self, relation: str, snapshot: str) -> bool:
+        """Whether a table can be read as of a snapshot."""
         return snapshot in self._parents(relation)
 
     def _parents(self, relation: str) -> dict[str, tuple[str, str]]:
@@ -193,21 +137,27 @@ class SqlEngine:
         }
 
     def fast_forward(self, relation: str, branch: str) -> None:
+        """Move main to a branch that starts from it and drop the branch; Iceberg refuses others."""
         catalog = self.catalog()
         self.rows(f"call {catalog}.system.fast_forward('{catalog}.{relation}', 'main', '{branch}')")
         self.drop_branch(relation, branch)
 
     def drop_branch(self, relation: str, branch: str) -> None:
+        """Drop a branch of a table, where it has it."""
         self.rows(f"alter table {relation} drop branch if exists {branch}")
 
     def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> bool:
+        """Keep the rows of a small table, or of a view, as a temporary view; False where not.
+
+        snapshot: that of the table to read, None for the current one.
+        """
         return False
 
     def forget_in_memory(self, names: Iterable[str]) -> None:
-        pass
+        """Drop such views."""
 
 
-class SparkEngine(SqlEngine):
+class SparkEngine(Engine):
     """Everything as SQL through a Spark session of one's own, outside of dbt."""
 
     def __init__(self, spark: SparkSession) -> None:

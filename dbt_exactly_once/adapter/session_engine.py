@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dbt_exactly_once.adapter.engine import RUN_ID, Engine, SqlEngine
+from dbt_exactly_once.adapter.engine import RUN_ID, Engine
 from dbt_exactly_once.errors import errors_in_one_line
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ MOST_ROWS = 1_000
 MOST_BYTES = 1_000_000
 
 
-class SessionEngine(SqlEngine):
+class SessionEngine(Engine):
     """SQL for what reads and writes rows; Iceberg's own methods, in the session, for the rest."""
 
     def __init__(self, adapter: Any) -> None:
@@ -204,4 +204,4 @@ class OwnSessionEngine(SessionEngine):
 def engine_of(adapter: Any) -> Engine:
     """The engine for an adapter's connection."""
     is_session = adapter.config.credentials.method == "session"
-    return SessionEngine(adapter) if is_session else SqlEngine(adapter)
+    return SessionEngine(adapter) if is_session else Engine(adapter)

@@ -12,7 +12,7 @@ from typing import Any
 from dbt.adapters.contracts.connection import Connection, ConnectionState, LazyHandle
 from dbt.adapters.spark.connections import SparkConnectionManager
 
-from dbt_exactly_once.adapter.engine import SESSION_SETTINGS, Engine, SqlEngine
+from dbt_exactly_once.adapter.engine import SESSION_SETTINGS, Engine
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.process import ProcessIdentity
 
@@ -96,7 +96,7 @@ def check_hooks(engine: Engine, content: str) -> None:
         )
 
 
-class _ConnectionEngine(SqlEngine):
+class _ConnectionEngine(Engine):
     """SQL through a connection that dbt is about to use."""
 
     def __init__(self, connection: Connection) -> None:

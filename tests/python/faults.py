@@ -20,7 +20,7 @@ import pytest
 from dbt import tracking
 from dbt.cli.main import cli
 
-from dbt_exactly_once.adapter.engine import SqlEngine
+from dbt_exactly_once.adapter.engine import Engine
 from dbt_exactly_once.adapter.session_engine import SessionEngine
 from dbt_exactly_once.adapter.shared_session import LOCK
 from dbt_exactly_once.run.door import ExactlyOnce
@@ -38,7 +38,7 @@ class Failing:
         self,
         patch: pytest.MonkeyPatch,
         fails: Callable[[str], bool],
-        engine: type[SqlEngine] = SqlEngine,
+        engine: type[Engine] = Engine,
     ) -> None:
         """fails: whether a change fails, asked of each in the order in which they are made."""
         rows, fast_forward = engine.rows, SessionEngine.fast_forward
@@ -49,7 +49,7 @@ class Failing:
             if fails(what):
                 raise RuntimeError("[SQLITE_BUSY] The database file is locked")
 
-        def failing_rows(engine: SqlEngine, sql: str) -> list[tuple[Any, ...]]:
+        def failing_rows(engine: Engine, sql: str) -> list[tuple[Any, ...]]:
             if sql.startswith(("alter", "call", "delete", "insert")) and LOCK not in sql:
                 change(sql)
             return rows(engine, sql)

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import Engine, SqlEngine
+from dbt_exactly_once.adapter.engine import Engine
 from dbt_exactly_once.adapter.session_engine import MOST_ROWS, SessionEngine, engine_of
 from dbt_exactly_once.errors import ExactlyOnceError, error_text, errors_in_one_line, one_line
 
@@ -36,7 +36,7 @@ class Adapter:
 @pytest.fixture(params=["thrift", "session"])
 def engine(request: pytest.FixtureRequest, spark: SparkSession) -> Engine:
     found = engine_of(Adapter(spark, request.param))
-    assert type(found) is {"thrift": SqlEngine, "session": SessionEngine}[request.param]
+    assert type(found) is {"thrift": Engine, "session": SessionEngine}[request.param]
     return found
 
 
