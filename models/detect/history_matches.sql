@@ -79,8 +79,8 @@ in_execution_this_run as (
 
 ),
 
--- a document counts even if its entries have expired, as long as it is unfinished and in the run that
--- hears of its interruption
+-- a document counts even if its entries have expired, as long as it is unfinished, and in the run
+-- that hears of its interruption
 entries_of_documents as (
 
     select

@@ -28,7 +28,10 @@ taken as (
         count_if(queue_outcome = 'REJECTED') as rejected,
         -- what comes back is counted where it comes from, so that a lost delivery is noticed
         count_if(origin = 'LANDED' and not had_waited)
-        + (select count_if(not had_waited) from {{ ref('returning_this_run') }})
+        + (
+            select count_if(not returning_this_run.had_waited)
+            from {{ ref('returning_this_run') }} as returning_this_run
+        )
         + (
             select count(*)
             from {{ last_published('waiting_deliveries', stored=true) }} as waiting_deliveries
