@@ -147,9 +147,10 @@ class Engine:
         self.rows(f"alter table {relation} drop branch if exists {branch}")
 
     def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> bool:
-        """Keep the rows of a small table, or of a view, as a temporary view; False where not.
+        """Keep the rows of a table in memory, as a temporary view, if they are few; says whether.
 
-        snapshot: that of the table to read, None for the current one.
+        Of a view they are kept whatever their number. snapshot: that of the table to read, None for
+        the current one. SQL alone cannot do it.
         """
         return False
 

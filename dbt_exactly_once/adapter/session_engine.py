@@ -145,7 +145,7 @@ class SessionEngine(Engine):
     def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> bool:
         session = self._session._jsparkSession
         table = self._table_or_none(relation)
-        # a view has no files; what it selects is small, or nobody asks for it
+        # a view has no files to count: the caller knows that it selects few rows
         if table is not None and not self._is_small(table, snapshot):
             return False
         reader = session.read().option("versionAsOf", snapshot) if snapshot else session.read()

@@ -1,6 +1,6 @@
 {% macro from_memory(relation) -%}
-    {#- The copy in memory of what this run has kept there, which stands for a relation in the SQL of the
-        transaction and of tests; the relation where there is none. A view outlives the run. -#}
+    {#- The name by which the SQL of the transaction and of tests reads a relation: that of the copy in
+        memory where this run has one. A view outlives the run, so it reads the relation itself. -#}
     {%- set run = current_run() -%}
     {%- if run and model.config.materialized != 'view'
         and (model.resource_type == 'test' or 'transaction' in model.tags) -%}
