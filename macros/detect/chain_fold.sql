@@ -50,7 +50,7 @@
                         when {{ waits }} then 'WAITS'
                         else transform(
                             array({{ state }}),
-                            state -> {{ decision_rule(
+                            state -> ({{ decision_rule(
                                 {
                                     'has_resolver': 'd.has_resolver',
                                     'history_state': 'state',
@@ -58,7 +58,7 @@
                                     'suspends_on_error': suspends_here('d', 'state'),
                                 },
                                 known_inputs,
-                            ) }}.status
+                            ) }}).status
                         )[0]
                     end
                 ),

@@ -83,7 +83,7 @@ final as (
         if(
             suspension is null,
             null,
-            {{ decision_rule(
+            ({{ decision_rule(
                 {
                     'use_history': 'use_history',
                     'key_state': 'key_state',
@@ -97,7 +97,7 @@ final as (
                     'redelivery': 'REDELIVERED',
                     'suspends_on_error': 'true',
                 },
-            ) }}.rule_id
+            ) }}).rule_id
         ) as rule_id
     from stopped
 
