@@ -146,10 +146,13 @@ class SessionEngine(Engine):
         session = self._session._jsparkSession
         table = self._table_or_none(relation)
         # a view has no files to count: the caller knows that it selects few rows
-        if table is not None and not self._is_small(table, snapshot):
+        number = None if table is None else self._rows_if_few(table, snapshot)
+        if table is not None and number is None:
             return False
         reader = session.read().option("versionAsOf", snapshot) if snapshot else session.read()
-        read = reader.table(relation).queryExecution()
+        frame = reader.table(relation)
+        # of nothing Spark makes a plan that reads nothing
+        read = (frame.limit(0) if number == 0 else frame).queryExecution()
         # Spark's own rows: as rows of Java a text that is no UTF-8 would become another
         rows = self._classes["ArraySeq"].unsafeWrapArray(read.executedPlan().executeCollect())
         kept = self._classes["LocalRelation"](
@@ -158,8 +161,11 @@ class SessionEngine(Engine):
         self._classes["Dataset"].ofRows(session, kept.newInstance()).createOrReplaceTempView(name)
         return True
 
-    def _is_small(self, table: Any, snapshot: str | None) -> bool:
-        """Whether a table's files hold little; a snapshot's summary may lack the total."""
+    def _rows_if_few(self, table: Any, snapshot: str | None) -> int | None:
+        """The number of rows in a table's files; none where they hold much.
+
+        A snapshot's summary may lack the total.
+        """
         scan = table.newScan()
         tasks = (scan.useSnapshot(int(snapshot)) if snapshot else scan).planFiles()
         try:
@@ -169,7 +175,7 @@ class SessionEngine(Engine):
                 file = files.next().file()
                 rows += file.recordCount()
                 size += file.fileSizeInBytes()
-            return rows <= MOST_ROWS and size <= MOST_BYTES
+            return rows if rows <= MOST_ROWS and size <= MOST_BYTES else None
         finally:
             tasks.close()
 
