@@ -4,7 +4,7 @@ statuses as (
 
     select
         *,
-        {{ is_executed() }} as is_executed
+        condition_name is null and {{ is_executed() }} as is_unmatched
     from {{ ref('document_statuses') }}
 
 ),
@@ -13,14 +13,14 @@ decided as (
 
     select
         decided_at as happened_at,
-        if(is_executed, 'UNMATCHED', status) as event,
+        if(is_unmatched, 'UNMATCHED', status) as event,
         trigger_name,
         delivery_id,
         document_key,
         document_type,
         cast(null as string) as reference_id,
         case
-            when is_executed
+            when is_unmatched
                 then 'it matches no condition of the trigger: acknowledged and discarded'
             when matched_delivery_id is null then rule_in_words
             else concat(rule_in_words, '; latest entry by delivery ', matched_delivery_id)
@@ -30,7 +30,7 @@ decided as (
     where
         rule_id in {{ rules_where('journal', 'true') }}
         or decided_by = 'MAX_RECOVERIES'
-        or (condition_name is null and is_executed)
+        or is_unmatched
 
 ),
 
