@@ -99,10 +99,9 @@ def duration(milliseconds: int) -> str:
 
 def ask_spark(spark: Any, schema: str) -> Ask:
     """Ask a Spark session, after a look whether the report views are there."""
-    try:
+    there = set()
+    if spark.catalog.databaseExists(schema):
         there = {row[1] for row in spark.sql(f"show views in {schema}").collect()}
-    except Exception:
-        there = set()
     wanted = re.findall(r"\{schema\}\.(\w+)", "".join(QUERIES.values()))
     missing = sorted({*wanted} - there)
     if missing:
