@@ -85,9 +85,9 @@ class RunLock:
         """Mark the lock of a run as given up, so that the next run takes it over."""
         holder = self.holder()
         if holder != run_id:
-            found = "no run" if holder is None else f"run {holder}"
+            found = "no run holds it" if holder is None else f"run {holder} holds it"
             raise ExactlyOnceError(
-                f"exactly_once: {found} holds the lock, not {run_id}: nothing to give up"
+                f"exactly_once: run {run_id} does not hold the lock, {found}: nothing to give up"
             )
         self._engine.rows(f"alter table {self._relation} set tblproperties ('abandoned' = 'true')")
 

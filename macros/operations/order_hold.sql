@@ -22,9 +22,16 @@
             {{ sql_text(by or env_var('USER', 'unknown')) }}, {{ sql_text(reason) }}
     {%- endset -%}
     {%- do run_query(landing) -%}
+    {%- set has_landed = run_query(
+        'select 1 from ' ~ source('landing', 'deliveries') ~ ' where delivery_id = '
+        ~ landed_delivery_id(sql_text(delivery_id)) ~ ' limit 1'
+    ).rows | length > 0 -%}
     {%- do log(
-        'exactly_once: ' ~ command ~ ' of ' ~ delivery_id ~ ' in ' ~ trigger_name
-        ~ ' has landed; the next run follows it',
+        'exactly_once: ' ~ command ~ ' of ' ~ delivery_id ~ ' in ' ~ trigger_name ~ ' has landed; '
+        ~ (
+            'the next run follows it' if has_landed
+            else 'no delivery of that id has: the run that takes one follows it'
+        ),
         info=true,
     ) -%}
 {% endmacro %}

@@ -60,7 +60,7 @@
         select
             concat(
                 'warning, ', trigger_name, ': ', format_number(count(*), 0), ' taken for NEW ',
-                'because their transport does not count deliveries; use_history: true, or a ',
+                'because they came without a count of deliveries; use_history: true, or a ',
                 'resolver, would recognize copies'
             )
         from {{ ref('decisions') }}

@@ -41,7 +41,7 @@ uncounted as (
         'COUNT' as kind,
         statuses.trigger_name,
         count(*) as documents,
-        'documents taken for NEW because their transport does not count deliveries' as what,
+        'documents taken for NEW because their deliveries came without a count' as what,
         'use_history: true in seeds/triggers.csv, or a resolver' as what_to_do,
         'select * from {{ ref("document_statuses") }} '
         || 'where decided_by = \'COUNT\' and redelivery = \'UNDEFINED\'' as rows_behind

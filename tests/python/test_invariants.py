@@ -178,7 +178,7 @@ def story(
     before = mains(project)
     rule = macros / "detect" / "decision_rule.sql"
     right = rule.read_text()
-    broken = right.replace("~ rule.rule_id ~", "~ rule.rule_id.replace('R09', 'R08') ~")
+    broken = right.replace("left[0][column] }}", "left[0][column].replace('R09', 'R08') }}")
     assert broken != right
     rule.write_text(broken)
     project.forget_parsed()

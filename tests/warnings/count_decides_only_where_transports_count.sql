@@ -1,4 +1,4 @@
--- Count-only detection takes every copy for NEW where the transport does not count.
+-- Count-only detection takes every copy for NEW that comes without a count.
 {{ config(meta={'kind': 'COUNT'}) }}
 select
     trigger_name,
