@@ -85,9 +85,14 @@ class RunLock:
         """Mark the lock of a run as given up, so that the next run takes it over."""
         holder = self.holder()
         if holder != run_id:
-            found = "no run holds it" if holder is None else f"run {holder} holds it"
+            asked = (
+                f"run {run_id} does not hold the lock"
+                if run_id
+                else "abandon_run needs the run_id of the run that holds the lock"
+            )
+            found = f"run {holder}" if holder else "no run"
             raise ExactlyOnceError(
-                f"exactly_once: run {run_id} does not hold the lock, {found}: nothing to give up"
+                f"exactly_once: {asked}; it is held by {found}: nothing is given up"
             )
         self._engine.rows(f"alter table {self._relation} set tblproperties ('abandoned' = 'true')")
 
