@@ -21,11 +21,26 @@ from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.upkeep import Upkeep, utc_text
 
 # what later runs and rebuild_history ask of old journal entries: requests and ids that were used,
-# how documents ended that did not complete, and what services reported before a decision
+# how documents ended that did not complete, what services reported before a decision, and which
+# success has settled a doubt: without force that doubt is not processed once more
 KEPT = {
-    "journal_entries": (
-        " and event not in ('RESUBMITTED', 'REFUSED', 'LOST', 'INTERRUPTED', 'EARLY')"
-    ),
+    "journal_entries": """
+        and event not in ('RESUBMITTED', 'REFUSED', 'LOST', 'INTERRUPTED', 'EARLY')
+        and not (
+            event in ('SUCCESS', 'LATE_SUCCESS')
+            and (delivery_id, trigger_name) in (
+                select
+                    documents.delivery_id,
+                    documents.trigger_name
+                from {document_status} as documents
+                left semi join {document_status} as doubts
+                    on
+                        documents.trigger_name = doubts.trigger_name
+                        and documents.document_key = doubts.document_key
+                        and doubts.status = 'IN_DOUBT'
+            )
+        )
+    """,
 }
 
 
@@ -79,6 +94,7 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
         return []
     messages = []
     statements = {}
+    statuses = state.tables.ledgers["document_status"].relation
     for name, column, days in (
         ("document_status", "received_at", variables["keep_statuses_days"]),
         ("journal_entries", "happened_at", variables["keep_journal_days"]),
@@ -93,7 +109,8 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
             f"{int(days)}), coalesce(min(received_at), timestamp '{event_time}'))) as string) "
             f"from (select landed_received_at as received_at from {_undecided(state)})"
         )[0][0]
-        condition = f"{column} < timestamp '{bound}'{KEPT.get(name, '')}"
+        kept = KEPT.get(name, "").format(document_status=statuses)
+        condition = f"{column} < timestamp '{bound}' {kept}"
         forgotten = int(
             state.engine.rows(f"select count(*) from {table.relation} where {condition}")[0][0]
         )

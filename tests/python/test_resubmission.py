@@ -315,6 +315,29 @@ def test_a_success_that_is_heard_late_settles_the_doubt_of_the_recovery(runs: Db
     ) == [("slow/recovery-1", "slow")]
 
 
+def test_upkeep_keeps_the_success_that_settles_a_doubt(runs: DbtRuns) -> None:
+    """Without it a person would process once more what has succeeded."""
+    with_service(runs)
+    runs.land("deliveries", [delivery("slow"), delivery("other")])
+    runs.decide(clock=NOW)
+    runs.land("trigger_executions", [said("STARTED", "slow"), said("SUCCESS", "other")])
+    hour = timedelta(hours=1)
+    runs.decide(clock=NOW + 1.1 * hour)
+    runs.land("trigger_executions", [said("SUCCESS", "slow")])
+    runs.decide(clock=NOW + 2 * hour)
+    days_later = NOW + timedelta(days=5)
+    runs.land("deliveries", [delivery("next", received_at=days_later)])
+    runs.decide(clock=days_later)
+
+    runs.run("run-operation", operation="maintain", variables={"keep_journal_days": 1})
+    assert runs.rows(
+        "select delivery_id, event from {schema}.journal_entries where event like '%SUCCESS'"
+    ) == [("slow", "LATE_SUCCESS")]
+    runs.land("resubmissions", [request(1, "slow/recovery-1", trigger_name="orders")])
+    runs.decide(clock=days_later)
+    assert [(name, event) for name, event, _ in journal(runs)] == [("r1", "REFUSED")]
+
+
 def test_copies_are_in_doubt_like_the_recovery_of_their_document(runs: DbtRuns) -> None:
     """Its service has outlasted the time to live, with heartbeats, and then died."""
     with_service(runs)
