@@ -60,6 +60,8 @@ def run(place: Place, every: float, land: tuple[str, ...], work: bool, once: boo
     sources = Sources(land)
     folder = profiles_folder(place.project, place.profiles_dir)
     expect_many_small_runs(place.credentials.server_side_parameters)
+    # the lines of runs alone go to standard output
+    click.echo("starting; the first round builds the whole project", err=True)
     spark = place.open_session()
     # Spark has set a handler of its own
     with stopped_by_signals() as stop:

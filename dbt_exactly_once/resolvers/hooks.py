@@ -72,11 +72,12 @@ class Hooks:
 def load_hooks(project_dir: str | Path) -> Hooks:
     """Load every module of the project's folder python_udfs, and the package's own.
 
-    Raises ExactlyOnceError, in one line, where a module cannot be imported, a name is registered
-    twice or a function cannot be called as it must be.
+    Raises ExactlyOnceError, in one line, where a module cannot be imported or is hidden by one of
+    the package, a name is registered twice or a function cannot be called as it must be.
     """
     folders = tuple(dict.fromkeys([OWN_FOLDER, Path(project_dir).absolute() / PACKAGE]))
     folders = tuple(folder for folder in folders if folder.is_dir())
+    _refuse_hidden(folders)
     version = _digest(folders, lambda name, path: f"{name}\0{path}")
     loaded = sys.modules.get(PACKAGE)
     if getattr(loaded, "version", None) == version:
@@ -97,6 +98,19 @@ def load_hooks(project_dir: str | Path) -> Hooks:
                 package.registered_by.setdefault(hook, module)
         package.version = version
     return Hooks(folders, version, package)
+
+
+def _refuse_hidden(folders: tuple[Path, ...]) -> None:
+    """Refuse a module of the project that Python would not find: the package's comes first."""
+    for folder in folders[1:]:
+        for path in sorted(folder.rglob("*.py")):
+            name = path.relative_to(folder)
+            own = OWN_FOLDER / name
+            if name.name != "__init__.py" and own.is_file() and own.read_bytes() != path.read_bytes():
+                raise ExactlyOnceError(
+                    f"exactly_once: {path} is never loaded, since the package has another "
+                    f"{PACKAGE}/{name}: rename that of the project"
+                )
 
 
 @contextmanager

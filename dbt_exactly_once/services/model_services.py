@@ -284,9 +284,10 @@ def model_services(graph: Mapping[str, Any]) -> list[ModelService]:
             continue
         service = ModelService.of_node(node)
         other = found.setdefault(service.service, service)
-        if other.model != service.model:
+        if other != service:
+            # a model of another dbt package may have the same name
             raise ExactlyOnceError(
-                f"exactly_once: models {other.model} and {service.model} are both service "
+                f"exactly_once: models {other.relation} and {service.relation} are both service "
                 f"{service.service}: give one of them another `service` in its meta"
             )
     return list(found.values())

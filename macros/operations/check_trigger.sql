@@ -1,6 +1,11 @@
 {% macro check_trigger(trigger_name, or_decided=false) %}
     {#- Stop an operation that names a trigger which the seed does not have, and has decided nothing
         where or_decided. -#}
+    {%- if load_relation(ref('triggers')) is none -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: the lake has no triggers yet: start `dbt build` once'
+        ) -%}
+    {%- endif -%}
     {%- set seeded -%}
         select trim(trigger_name) from {{ ref('triggers') }} order by 1
     {%- endset -%}

@@ -72,9 +72,13 @@
         {%- endif -%}
         {%- set requested = 'requests to take ' ~ documents ~ ' documents again have landed' -%}
     {%- endif -%}
-    {%- if dry_run or (
-        delivery_id is none and (documents == 0 or really is not sameas true)
-    ) -%}
+    {%- if documents == 0 -%}
+        {%- do log(
+            'exactly_once: nothing is resubmitted: no row of failed_documents meets all of these '
+            ~ 'conditions',
+            info=true,
+        ) -%}
+    {%- elif dry_run or (delivery_id is none and really is not sameas true) -%}
         {%- do log(
             'exactly_once: nothing is resubmitted'
             ~ ('; add `really: true` to resubmit these ' ~ documents ~ ' documents'

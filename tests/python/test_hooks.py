@@ -30,7 +30,7 @@ def check({arguments}):
 
 def put(folder: Path, module: str, text: str) -> None:
     path = folder / "python_udfs" / f"{module}.py"
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
@@ -118,6 +118,11 @@ def test_a_changed_module_is_another_version(tmp_path: Path) -> None:
             },
             "resource_monitor db (python_udfs.a, line 2) must take no argument",
         ),
+        (
+            {"examples/order_exists": CHECK.format(name="a", arguments="delivery")},
+            "order_exists.py is never loaded, since the package has another "
+            "python_udfs/examples/order_exists.py: rename that of the project",
+        ),
     ],
 )
 def test_a_module_that_cannot_be_used_is_told_in_one_line(
@@ -130,6 +135,12 @@ def test_a_module_that_cannot_be_used_is_told_in_one_line(
     message = str(error.value)
     assert said in message
     assert "\n" not in message.strip().removeprefix("Runtime Error\n").strip()
+
+
+def test_a_folder_of_the_project_may_be_a_package(tmp_path: Path) -> None:
+    put(tmp_path, "__init__", "")
+    put(tmp_path, "orders", CHECK.format(name="orders.check", arguments="delivery: Delivery"))
+    assert "orders.check" in load_hooks(tmp_path).names("resolver")
 
 
 def test_the_workers_package_imports_neither_dbt_nor_spark() -> None:

@@ -17,7 +17,7 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.loop.warm_dbt import SILENT, dbt
 from dbt_exactly_once.services.effects import Effect
 from dbt_exactly_once.services.executions import Executions
-from dbt_exactly_once.services.model_services import ModelService, ModelServices
+from dbt_exactly_once.services.model_services import ModelService, ModelServices, model_services
 
 MODEL = """
 {{ config(materialized='service', meta={'service': 'book_order'}) }}
@@ -115,6 +115,29 @@ def told(runs: DbtRuns) -> list[tuple[Any, ...]]:
             "select delivery_id, attempt, event, count(*) from {landing}.trigger_executions "
             "group by delivery_id, attempt, event"
         )
+    )
+
+
+@pytest.mark.parametrize(("name", "schema"), [("books", "shop"), ("booked_orders", "other")])
+def test_two_models_are_not_one_service(name: str, schema: str) -> None:
+    """A model of another dbt package may have the same name."""
+
+    def node(name: str, schema: str) -> dict[str, Any]:
+        config = {"materialized": "service", "meta": {"service": "book_order"}}
+        return {
+            "name": name,
+            "alias": name,
+            "schema": schema,
+            "resource_type": "model",
+            "config": config,
+        }
+
+    nodes = {"a": node("booked_orders", "shop"), "b": node(name, schema)}
+    with pytest.raises(ExactlyOnceError) as error:
+        model_services({"nodes": nodes})
+    assert error.value.msg == (
+        f"exactly_once: models shop.booked_orders and {schema}.{name} are both service "
+        "book_order: give one of them another `service` in its meta"
     )
 
 
