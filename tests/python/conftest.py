@@ -48,14 +48,20 @@ LONGEST = (
     "test_model_services.py",
     "test_invariants.py",
     "test_story.py",
+    "test_unit_tests.py",
     "test_clocks.py",
 )
-# kills, servers, brokers, clusters, and whole days of many runs: what `make test-all` runs besides
+# kills, servers, brokers, clusters, days of many runs, and whole texts: what `make test-all` runs
+# besides
 LONG = (
+    "test_alert.py",
     "test_brokers.py",
     "test_clocks.py",
     "test_conditions_of_a_run.py",
+    "test_engine.py",
     "test_example.py",
+    "test_executions.py",
+    "test_explain.py",
     "test_faults.py",
     "test_feeds.py",
     "test_half_runs.py",
@@ -66,8 +72,11 @@ LONG = (
     "test_loop.py",
     "test_migrate.py",
     "test_model_services.py",
+    "test_ordinary_failures.py",
     "test_other_readers.py",
     "test_preview.py",
+    "test_processed_once.py",
+    "test_rejected_landings.py",
     "test_report.py",
     "test_resolvers.py",
     "test_rest_catalog.py",
@@ -78,11 +87,13 @@ LONG = (
     "test_session_settings.py",
     "test_sqs.py",
     "test_startup.py",
+    "test_suspension.py",
     "test_targets.py",
     "test_thrift.py",
     "test_torture.py",
     "test_transaction.py",
     "test_upkeep.py",
+    "test_views.py",
     "test_wheel.py",
     "test_worker.py",
 )
