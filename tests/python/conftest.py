@@ -48,7 +48,7 @@ LONGEST = (
     "test_model_services.py",
     "test_invariants.py",
     "test_story.py",
-    "test_unit_tests.py",
+    "test_docs.py",
     "test_clocks.py",
 )
 # kills, servers, brokers, clusters, days of many runs, and whole texts: what `make test-all` runs

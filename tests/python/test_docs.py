@@ -1,4 +1,7 @@
-"""dbt docs show every table and view with its columns, and the pictures of flow and lifecycle."""
+"""dbt docs show every table and view with its columns, and the pictures of flow and lifecycle.
+
+And dbt's unit tests of the models pass, which need a project that was run, as the docs do.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from dbt.artifacts.schemas.catalog import CatalogArtifact
 from dbt_runs import LEDGERS, PROJECT_FOLDER, DbtRuns
 from pyspark.sql import SparkSession
@@ -53,6 +57,19 @@ def test_the_catalog_has_every_table_and_view_with_its_columns(
         place = picture.relative_to(PROJECT_FOLDER)
         assert (tmp_path / place).is_file()
         assert f"({place})" in overview
+
+
+def test_every_unit_test_of_the_models_passes(runs: DbtRuns) -> None:
+    result = runs.run("test", "--select", "test_type:unit")
+    written = [
+        test["name"]
+        for path in (PROJECT_FOLDER / "models").rglob("*.yml")
+        for test in yaml.safe_load(path.read_text(encoding="utf-8")).get("unit_tests", [])
+    ]
+    # the begin and the end of a command count as nodes too
+    tested = [item.node for item in result.result.results]
+    of_models = [node.name for node in tested if node.resource_type == "unit_test"]
+    assert sorted(of_models) == sorted(written)
 
 
 def test_everything_is_described(runs: DbtRuns) -> None:
