@@ -106,7 +106,10 @@ def _refuse_hidden(folders: tuple[Path, ...]) -> None:
         for path in sorted(folder.rglob("*.py")):
             name = path.relative_to(folder)
             own = OWN_FOLDER / name
-            if name.name != "__init__.py" and own.is_file() and own.read_bytes() != path.read_bytes():
+            # an __init__.py of the project has nothing to say
+            if path.name == "__init__.py" or not own.is_file():
+                continue
+            if own.read_bytes() != path.read_bytes():
                 raise ExactlyOnceError(
                     f"exactly_once: {path} is never loaded, since the package has another "
                     f"{PACKAGE}/{name}: rename that of the project"

@@ -18,8 +18,8 @@ def guard_lock(state: State, run: Run | None, model: str) -> Run:
     holder = state.lock.holder()
     if holder != run.run_id:
         raise ExactlyOnceError(
-            f"exactly_once: run {run.run_id} has lost its lock to {holder or 'another run'} before it "
-            f"wrote {model}; start it again: it repeats what was not published"
+            f"exactly_once: run {run.run_id} has lost its lock to {holder or 'another run'} before "
+            f"it wrote {model}; start it again: it repeats what was not published"
         )
     return run
 
