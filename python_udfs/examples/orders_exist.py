@@ -1,7 +1,7 @@
 """The look into the orders database once more, in one query for all deliveries of a round.
 
-Where the trigger uses history or is serial, no two deliveries of a round have the same key, and those
-of one key are asked about in order, in one round after the other.
+Where the trigger uses history or is serial, no two deliveries of a round have the same key, and
+those of one key are asked about in order, in one round after the other.
 """
 
 from __future__ import annotations
