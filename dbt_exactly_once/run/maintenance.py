@@ -8,7 +8,7 @@ another program has let the published snapshot expire.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from math import inf
 from typing import Any
 
@@ -111,6 +111,20 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
         )[0][0]
         kept = KEPT.get(name, "").format(document_status=statuses)
         condition = f"{column} < timestamp '{bound}' {kept}"
+        if column == "received_at":
+            in_doubt = _days_in_doubt(state, bound)
+            condition += "".join(
+                f" and not (received_at >= timestamp '{day}' "
+                f"and received_at < timestamp '{day + timedelta(days=1)}')"
+                for day in in_doubt
+            )
+            if in_doubt:
+                number, its = len(in_doubt), "its" if len(in_doubt) == 1 else "their"
+                messages.append(
+                    f"{name}: {number} {'day stays' if number == 1 else 'days stay'}, since "
+                    f"nobody has looked at {its} documents in doubt: see in_doubt_documents, then "
+                    "`dbt run-operation mark_looked_at`"
+                )
         forgotten = int(
             state.engine.rows(f"select count(*) from {table.relation} where {condition}")[0][0]
         )
@@ -156,6 +170,30 @@ def _is_unread(state: State, upkeep: Upkeep, name: str, condition: str) -> bool:
         ):
             return True
     return False
+
+
+def _days_in_doubt(state: State, bound: str) -> list[date]:
+    """The days before a time on which documents in doubt were received that nobody has looked at.
+
+    Their statuses and landed rows are all that is left of them. What counts as a look is as in the
+    view in_doubt_documents.
+    """
+    ledgers, commands = state.tables.ledgers, state.tables.landed["trigger_commands"].relation
+    landed_id = "regexp_replace({}.delivery_id, '/(recovery|resubmission)-[0-9]+$', '')"
+    rows = state.engine.rows(
+        "select distinct cast(day as string) from ("
+        "select explode(array(to_date(doubts.received_at), to_date(doubts.landed_received_at))) "
+        f"as day from {ledgers['document_status'].relation} as doubts "
+        f"inner join {state.tables.record.relation} as runs on doubts.run_id = runs.run_id "
+        f"left anti join {commands} as looks on looks.command = 'LOOKED_AT' "
+        "and looks.trigger_name = doubts.trigger_name and looks.issued_at >= runs.published_at "
+        f"left anti join {ledgers['journal_entries'].relation} as again "
+        "on again.event = 'RESUBMITTED' and again.trigger_name = doubts.trigger_name "
+        f"and {landed_id.format('again')} = {landed_id.format('doubts')} "
+        "and again.happened_at >= doubts.decided_at "
+        f"where doubts.status = 'IN_DOUBT' and doubts.received_at < timestamp '{bound}') order by 1"
+    )
+    return [date.fromisoformat(day) for (day,) in rows]
 
 
 def _undecided(state: State) -> str:

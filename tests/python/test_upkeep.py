@@ -296,6 +296,54 @@ def test_upkeep_forgets_whole_days_that_nothing_needs(runs: DbtRuns) -> None:
     assert all(any(name in error for error in runs.errors) for name in lost), runs.errors
 
 
+def test_upkeep_keeps_a_doubt_that_nobody_has_looked_at(
+    runs: DbtRuns, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """With its payload: it was acknowledged and never run."""
+    days = 1440
+    runs.land(
+        "deliveries",
+        [
+            delivery("old", -3 * days, destination="records"),
+            delivery("doubt", -2 * days, uuid=None, destination="records"),
+            delivery("young", 0, destination="records"),
+        ],
+    )
+    runs.decide(clock=at(1))
+    keep = {"keep_statuses_days": 1, "keep_landed_days": 1}
+
+    def kept() -> list[Any]:
+        runs.run("run-operation", operation="maintain", variables=keep, quiet=False)
+        statuses = runs.rows("select delivery_id from {schema}.document_status order by 1")
+        landed = runs.rows("select delivery_id from {landing}.deliveries order by 1")
+        assert statuses == landed
+        return [name for (name,) in landed]
+
+    assert kept() == ["doubt", "young"]
+    assert "deliveries: 1 day stays, since nobody has looked at its documents in doubt" in (
+        capfd.readouterr().out
+    )
+    looked = {"trigger_name": "records"}
+    runs.run("run-operation", operation="mark_looked_at", arguments_of_operation=looked)
+    assert kept() == ["young"]
+
+
+def test_upkeep_keeps_a_doubt_until_it_is_resubmitted(runs: DbtRuns) -> None:
+    runs.land(
+        "deliveries",
+        [
+            delivery("doubt", -2 * 1440, uuid=None, destination="records"),
+            delivery("young", 0, destination="records"),
+        ],
+    )
+    runs.decide(clock=at(1))
+    asked = {"delivery_id": "doubt", "trigger_name": "records"}
+    runs.run("run-operation", operation="resubmit", arguments_of_operation=asked)
+    runs.decide(clock=datetime.now(timezone.utc))
+    runs.run("run-operation", operation="maintain", variables={"keep_statuses_days": 1})
+    assert ("doubt",) not in runs.rows("select delivery_id from {schema}.document_status")
+
+
 def test_a_status_that_was_forgotten_keeps_its_history_when_that_is_rebuilt(runs: DbtRuns) -> None:
     """Its time to live is longer than statuses are kept."""
     runs.land(
