@@ -111,20 +111,16 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
         )[0][0]
         kept = KEPT.get(name, "").format(document_status=statuses)
         condition = f"{column} < timestamp '{bound}' {kept}"
-        if column == "received_at":
-            in_doubt = _days_in_doubt(state, bound)
+        if column == "received_at" and (in_doubt := _days_in_doubt(state, bound)):
             condition += "".join(
                 f" and not (received_at >= timestamp '{day}' "
                 f"and received_at < timestamp '{day + timedelta(days=1)}')"
                 for day in in_doubt
             )
-            if in_doubt:
-                number, its = len(in_doubt), "its" if len(in_doubt) == 1 else "their"
-                messages.append(
-                    f"{name}: {number} {'day stays' if number == 1 else 'days stay'}, since "
-                    f"nobody has looked at {its} documents in doubt: see in_doubt_documents, then "
-                    "`dbt run-operation mark_looked_at`"
-                )
+            messages.append(
+                f"{name}: {len(in_doubt)} of the days stay, for documents in doubt that nobody has "
+                "looked at: see in_doubt_documents, then `dbt run-operation mark_looked_at`"
+            )
         forgotten = int(
             state.engine.rows(f"select count(*) from {table.relation} where {condition}")[0][0]
         )
@@ -191,7 +187,8 @@ def _days_in_doubt(state: State, bound: str) -> list[date]:
         "on again.event = 'RESUBMITTED' and again.trigger_name = doubts.trigger_name "
         f"and {landed_id.format('again')} = {landed_id.format('doubts')} "
         "and again.happened_at >= doubts.decided_at "
-        f"where doubts.status = 'IN_DOUBT' and doubts.received_at < timestamp '{bound}') order by 1"
+        "where doubts.status = 'IN_DOUBT' "
+        f"and least(doubts.received_at, doubts.landed_received_at) < timestamp '{bound}') order by 1"
     )
     return [date.fromisoformat(day) for (day,) in rows]
 
