@@ -118,8 +118,8 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
                 for day in in_doubt
             )
             messages.append(
-                f"{name}: {len(in_doubt)} of the days stay, for documents in doubt that nobody has "
-                "looked at: see in_doubt_documents, then `dbt run-operation mark_looked_at`"
+                f"{name}: days with documents in doubt that nobody has looked at stay (days: "
+                f"{len(in_doubt)}): see in_doubt_documents, then `dbt run-operation mark_looked_at`"
             )
         forgotten = int(
             state.engine.rows(f"select count(*) from {table.relation} where {condition}")[0][0]
@@ -188,7 +188,8 @@ def _days_in_doubt(state: State, bound: str) -> list[date]:
         f"and {landed_id.format('again')} = {landed_id.format('doubts')} "
         "and again.happened_at >= doubts.decided_at "
         "where doubts.status = 'IN_DOUBT' "
-        f"and least(doubts.received_at, doubts.landed_received_at) < timestamp '{bound}') order by 1"
+        f"and least(doubts.received_at, doubts.landed_received_at) < timestamp '{bound}') "
+        "where day is not null order by 1"
     )
     return [date.fromisoformat(day) for (day,) in rows]
 

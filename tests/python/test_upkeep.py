@@ -320,7 +320,7 @@ def test_upkeep_keeps_a_doubt_that_nobody_has_looked_at(
         return [name for (name,) in landed]
 
     assert kept() == ["doubt", "young"]
-    assert "deliveries: 1 of the days stay, for documents in doubt that nobody" in (
+    assert "deliveries: days with documents in doubt that nobody has looked at stay (days: 1)" in (
         capfd.readouterr().out
     )
     looked = {"trigger_name": "records"}
