@@ -1,5 +1,5 @@
 # make demo   lands the demo feed, decides it, and shows what was decided
-# make test   lints, and runs what a change is checked with (15 to 30 minutes on two cores)
+# make test   lints, and runs what a change is checked with (10 to 25 minutes on two cores)
 # make test-all  lints and runs every test: kills, servers, brokers, clusters too (an hour)
 # make torture  kills runs in every way and place, and counts what is lost or doubled (two hours)
 # make docs   rewrites the pages that are made from seeds
