@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timezone
 
 import click
 
@@ -61,7 +62,8 @@ def run(place: Place, every: float, land: tuple[str, ...], work: bool, once: boo
     folder = profiles_folder(place.project, place.profiles_dir)
     expect_many_small_runs(place.credentials.server_side_parameters)
     # the lines of runs alone go to standard output
-    click.echo("starting; the first round builds the whole project", err=True)
+    begun = datetime.now(timezone.utc)
+    click.echo(f"{begun:%Y-%m-%dT%H:%M:%SZ} starting; the first round is a whole build", err=True)
     spark = place.open_session()
     # Spark has set a handler of its own
     with stopped_by_signals() as stop:
