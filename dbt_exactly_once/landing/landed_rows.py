@@ -186,13 +186,18 @@ class LandedRows:
     def _known_deliveries(self) -> str:
         ledgers = self.ledgers
         return (
-            "select regexp_replace(delivery_id, '/(recovery|resubmission)-[0-9]+$', '') "
-            f"as known_id from {ledgers['document_status']} "
+            f"select {landed_delivery_id('delivery_id')} as known_id "
+            f"from {ledgers['document_status']} "
             f"union all select landed_delivery_id from {ledgers['waiting_deliveries']} "
             f"union all select delivery_id from {ledgers['journal_entries']} "
             "where event in ('UNROUTED', 'UNKNOWN_DESTINATION', "
             "'NOT_TAKEN')"
         )
+
+
+def landed_delivery_id(column: str) -> str:
+    """The SQL of the macro landed_delivery_id: of a recovery or resubmission what it comes from."""
+    return f"regexp_replace({column}, '/(recovery|resubmission)-[0-9]+$', '')"
 
 
 def _days_of_new_files(

@@ -77,7 +77,6 @@ def load_hooks(project_dir: str | Path) -> Hooks:
     """
     folders = tuple(dict.fromkeys([OWN_FOLDER, Path(project_dir).absolute() / PACKAGE]))
     folders = tuple(folder for folder in folders if folder.is_dir())
-    _refuse_hidden(folders)
     version = _digest(folders, lambda name, path: f"{name}\0{path}")
     loaded = sys.modules.get(PACKAGE)
     if getattr(loaded, "version", None) == version:
@@ -98,22 +97,6 @@ def load_hooks(project_dir: str | Path) -> Hooks:
                 package.registered_by.setdefault(hook, module)
         package.version = version
     return Hooks(folders, version, package)
-
-
-def _refuse_hidden(folders: tuple[Path, ...]) -> None:
-    """Refuse a module of the project that Python would not find: the package's comes first."""
-    for folder in folders[1:]:
-        for path in sorted(folder.rglob("*.py")):
-            name = path.relative_to(folder)
-            own = OWN_FOLDER / name
-            # an __init__.py of the project has nothing to say
-            if path.name == "__init__.py" or not own.is_file():
-                continue
-            if own.read_bytes() != path.read_bytes():
-                raise ExactlyOnceError(
-                    f"exactly_once: {path} is never loaded, since the package has another "
-                    f"{PACKAGE}/{name}: rename that of the project"
-                )
 
 
 @contextmanager
@@ -153,12 +136,24 @@ def _modules(package: ModuleType) -> Iterator[str]:
 
 
 def _files(folders: tuple[Path, ...]) -> dict[str, Path]:
-    """The files of the package by their path within it; of two the first folder's rules."""
+    """The files of the package by their path within it.
+
+    Of two the first folder's rules, so another module in the second is refused.
+    """
     found: dict[str, Path] = {}
     for folder in folders:
         for path in sorted(folder.rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                found.setdefault(str(path.relative_to(folder)), path)
+            if not path.is_file() or "__pycache__" in path.parts:
+                continue
+            name = str(path.relative_to(folder))
+            rules = found.setdefault(name, path)
+            # an __init__.py of the project has nothing to say
+            is_module = path.suffix == ".py" and path.name != "__init__.py"
+            if is_module and rules != path and rules.read_bytes() != path.read_bytes():
+                raise ExactlyOnceError(
+                    f"exactly_once: {path} is never loaded, since the package has another "
+                    f"{PACKAGE}/{name}: rename that of the project"
+                )
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from dbt_exactly_once.adapter.tables import Table
 from dbt_exactly_once.errors import ExactlyOnceError
-from dbt_exactly_once.landing.landed_rows import LandedRows
+from dbt_exactly_once.landing.landed_rows import LandedRows, landed_delivery_id
 from dbt_exactly_once.landing.landed_tables import CONSUMED_TAG
 from dbt_exactly_once.run.publication import HISTORY
 from dbt_exactly_once.run.state import State
@@ -175,7 +175,6 @@ def _days_in_doubt(state: State, bound: str) -> list[date]:
     view in_doubt_documents.
     """
     ledgers, commands = state.tables.ledgers, state.tables.landed["trigger_commands"].relation
-    landed_id = "regexp_replace({}.delivery_id, '/(recovery|resubmission)-[0-9]+$', '')"
     rows = state.engine.rows(
         "select distinct cast(day as string) from ("
         "select explode(array(to_date(doubts.received_at), to_date(doubts.landed_received_at))) "
@@ -185,7 +184,8 @@ def _days_in_doubt(state: State, bound: str) -> list[date]:
         "and looks.trigger_name = doubts.trigger_name and looks.issued_at >= runs.published_at "
         f"left anti join {ledgers['journal_entries'].relation} as again "
         "on again.event = 'RESUBMITTED' and again.trigger_name = doubts.trigger_name "
-        f"and {landed_id.format('again')} = {landed_id.format('doubts')} "
+        f"and {landed_delivery_id('again.delivery_id')} "
+        f"= {landed_delivery_id('doubts.delivery_id')} "
         "and again.happened_at >= doubts.decided_at "
         "where doubts.status = 'IN_DOUBT' "
         f"and least(doubts.received_at, doubts.landed_received_at) < timestamp '{bound}') "
