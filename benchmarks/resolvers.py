@@ -20,6 +20,7 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from dbt_exactly_once.adapter.startup import find_spark
 from dbt_exactly_once.resolvers.hooks import load_hooks, register_hooks
 
 RESOLVERS = """
@@ -92,6 +93,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
 
+    # the workers run this Python, whichever is first on the path
+    find_spark()
     spark = (
         SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     )

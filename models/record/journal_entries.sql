@@ -34,7 +34,12 @@ left_out as (
             when queue_outcome = 'NOT_TAKEN' then 'received before the trigger takes deliveries'
             when destination is not null
                 then concat('no trigger is named ', destination)
-            else concat('no trigger subscribes to ', coalesce(document_type, 'no document type'))
+            else concat(
+                'no trigger of api ',
+                transport_api,
+                ' subscribes to ',
+                coalesce(document_type, 'no document type')
+            )
         end as message
     from {{ ref('trigger_queue') }}
     where queue_outcome in ('UNROUTED', 'NOT_TAKEN')

@@ -298,7 +298,7 @@ def test_the_story_of_a_document(story: DbtRuns, capfd: pytest.CaptureFixture[st
     waiting = explain(story, capfd, delivery_id="d4", trigger_name="book")
     assert "WAITING, not decided yet" in waiting
     assert "a copy of it is not finished: d1" in waiting
-    assert "was left out: UNROUTED, no trigger subscribes to nobody.takes.it" in explain(
+    assert "was left out: UNROUTED, no trigger of api MSG subscribes to nobody.takes.it" in explain(
         story, capfd, delivery_id="d2"
     )
     assert "was rejected: UNKNOWN_TRANSPORT" in explain(story, capfd, delivery_id="d3")
