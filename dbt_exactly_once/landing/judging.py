@@ -20,12 +20,12 @@ DELIVERIES = "deliveries"
 LANDED_AT = "landed_at"
 REPEATED = "REPEATED"
 CONFLICTING = "CONFLICTING"
-MACROS = Path("macros/documents")
+MACROS = Path("macros/documents/contract.sql")
 
 
 def macro_sql(project_folder: Path, name: str, **arguments: Any) -> str:
-    """The SQL of a macro file that uses nothing of dbt."""
-    text = (project_folder / MACROS / f"{name}.sql").read_text(encoding="utf-8")
+    """The SQL of a macro on the contract of landed rows, whose file uses nothing of dbt."""
+    text = (project_folder / MACROS).read_text(encoding="utf-8")
     call = f"{{{{ {name}({', '.join(f'{key}={key}' for key in arguments)}) }}}}"
     environment = jinja2.Environment(extensions=["jinja2.ext.do"])
     return environment.from_string(text + call).render(**arguments).strip()

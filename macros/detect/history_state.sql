@@ -12,3 +12,23 @@
         else 'NONE'
     end
 {%- endmacro %}
+
+{% macro waits_for_document(completed_until, waits_until, received_at, is_unavailable) -%}
+    {#- Whether a delivery waits for an unfinished document of its key, which no live completed entry
+        spares it; also where entries have been removed, since the document is known. is_unavailable
+        is the operator's setting. -#}
+    (
+        not {{ is_unavailable }}
+        and coalesce({{ waits_until }} > {{ received_at }}, false)
+        and not coalesce({{ completed_until }} > {{ received_at }}, false)
+    )
+{%- endmacro %}
+
+{% macro suspends_here(delivery, history_state) -%}
+    {#- Whether an error in deciding a delivery suspends its trigger. It does not where entries have
+        been removed, since waiting would not bring them back. An unavailable history comes back. -#}
+    (
+        {{ delivery }}.suspends_on_error
+        and ({{ history_state }} != 'UNAVAILABLE' or {{ delivery }}.is_unavailable)
+    )
+{%- endmacro %}

@@ -1,3 +1,8 @@
+{% macro is_report() -%}
+    {#- Whether a row of landing.trigger_executions has an event of the contract. -#}
+    event in ('STARTED', 'SUCCESS', 'ERROR', 'TRANSIENT_ERROR')
+{%- endmacro %}
+
 {% macro reported_by_services(executions, settings, resumed_now='resumed_at') -%}
     {#- What services have reported of each document: one row per delivery and trigger. Of several
         reports an end rules, else the latest; of the same instant a start comes first. Rows with an
@@ -66,4 +71,54 @@
     ) as executions
     inner join {{ settings }} as settings on executions.trigger_name = settings.trigger_name
     group by executions.delivery_id, executions.trigger_name
+{%- endmacro %}
+
+{% macro is_later_report(at, event, attempt, known) -%}
+    {#- Whether a report of a service follows what is known of its document, though rows land in any
+        order: an end does, whatever its time; others by their time, and where the writer's clock
+        is behind by their attempt, or as the end of the attempt that is known as started.
+
+        at, event, attempt: of the report; known: a relation with last_event_at, last_event and
+        attempts, which are 0 where the trigger was resumed since. -#}
+    coalesce(
+        {{ event }} in ('SUCCESS', 'ERROR')
+        or ({{ event }} is not null and {{ known }}.last_event_at is null)
+        or struct({{ at }}, {{ event }} != 'STARTED')
+        > struct({{ known }}.last_event_at, {{ known }}.last_event != 'STARTED')
+        or (
+            {{ known }}.attempts > 0
+            and (
+                {{ attempt }} > {{ known }}.attempts
+                or (
+                    {{ attempt }} = {{ known }}.attempts
+                    and {{ event }} != 'STARTED'
+                    and {{ known }}.last_event = 'STARTED'
+                )
+            )
+        ),
+        false
+    )
+{%- endmacro %}
+
+{% macro ended_by_service(reported, on_retry_failure) -%}
+    {#- How a document has ended by what its service has reported (see reported_by_services); null
+        where it has not. A success rules, whatever else was reported. -#}
+    case
+        when {{ reported }}.has_succeeded then 'SUCCESS'
+        when {{ reported }}.has_failed then 'ERROR'
+        when {{ reported }}.retry_failure is not null and {{ on_retry_failure }} = 'throw'
+            then 'RETRIES_EXHAUSTED'
+    end
+{%- endmacro %}
+
+{% macro suspended_by_service(reported, on_retry_failure) -%}
+    {#- Whether what a service has reported of a document (see reported_by_services) suspends its
+        trigger, also where the document itself has been interrupted since. -#}
+    coalesce(
+        {{ reported }}.retry_failure is not null
+        and not {{ reported }}.has_succeeded
+        and not {{ reported }}.has_failed
+        and {{ on_retry_failure }} = 'suspend',
+        false
+    )
 {%- endmacro %}

@@ -3,3 +3,8 @@
         project is parsed, outside of a run and in unit tests. -#}
     {{ return(adapter.exactly_once.run if execute and not is_unit_test() else none) }}
 {%- endmacro %}
+
+{% macro is_unit_test() -%}
+    {#- Whether the SQL is rendered for a unit test, which gives its own rows. -#}
+    {{ return(model is defined and model.resource_type == 'unit_test') }}
+{%- endmacro %}

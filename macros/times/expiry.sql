@@ -8,3 +8,23 @@
         )
     )
 {%- endmacro %}
+
+{% macro live_until(expires_at) -%}
+    {#- Until when an entry of history is live; of one that expires at the latest time that is
+        written, whatever is received. -#}
+    if(
+        {{ expires_at }} >= {{ latest_time() }},
+        {{ forever() }},
+        timestampadd(millisecond, {{ var('clock_skew_tolerance_ms') }}, {{ expires_at }})
+    )
+{%- endmacro %}
+
+{% macro forever() -%}
+    {#- Until when an unfinished document is known: later than any time a document can carry. -#}
+    timestamp '+200000-01-01 00:00:00'
+{%- endmacro %}
+
+{% macro latest_time() -%}
+    {#- The latest time that is written: Python reads no later year. -#}
+    timestamp '9999-12-31 23:59:59.999999'
+{%- endmacro %}

@@ -171,7 +171,7 @@ def test_a_cell_means_the_same_to_models_and_to_the_check(spark: SparkSession) -
     words, defaults = (
         macro_result(PROJECT_FOLDER, name) for name in ("seed_words", "trigger_defaults")
     )
-    text = (PROJECT_FOLDER / "macros" / "seeds" / "seed_value.sql").read_text(encoding="utf-8")
+    text = (PROJECT_FOLDER / "macros" / "seeds" / "typed_seed.sql").read_text(encoding="utf-8")
     columns = [(name, kind) for name, (kind, _) in defaults.items()]
     environment = jinja2.Environment(extensions=["jinja2.ext.do"])
     values = [

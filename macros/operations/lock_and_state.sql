@@ -1,3 +1,7 @@
+{% macro abandon_run(run_id) %}
+    {%- do log('exactly_once: ' ~ adapter.exactly_once.abandon(graph, run_id), info=true) -%}
+{% endmacro %}
+
 {% macro reset_state(really=false) %}
     {%- if really is not sameas true -%}
         {%- do exceptions.raise_compiler_error(

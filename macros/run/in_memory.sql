@@ -1,3 +1,12 @@
+{% macro keep_in_memory() -%}
+    {#- The post-hook of scratch tables and of trigger_settings: if one is small, the models and tests
+        behind it read its rows from memory, see from_memory. -#}
+    {%- if current_run()
+        and (model.config.materialized != 'view' or model.name == 'trigger_settings') -%}
+        {%- do adapter.exactly_once.keep_in_memory(this) -%}
+    {%- endif -%}
+{%- endmacro %}
+
 {% macro from_memory(relation) -%}
     {#- The name by which the SQL of the transaction and of tests reads a relation: that of the copy in
         memory where this run has one. A view outlives the run, so it reads the relation itself. -#}

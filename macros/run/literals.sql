@@ -1,3 +1,11 @@
+{% macro sql_text(value) -%}
+    {%- if value is none -%}
+        null
+    {%- else -%}
+        '{{ (value | string).replace('\\', '\\\\').replace("'", "\\'") }}'
+    {%- endif -%}
+{%- endmacro %}
+
 {% macro sql_map(pairs) -%}
     {#- A literal of type map<string, string>. -#}
     cast(map(

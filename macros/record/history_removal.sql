@@ -68,3 +68,28 @@
     {%- endif -%}
     {{ "timestamp '" ~ bound ~ "'" if bound else "timestamp '0001-01-01 00:00:00'" }}
 {%- endmacro %}
+
+{% macro has_expired(bound=none) -%}
+    {#- Which entries of history have expired for good. bound: up to which expiry history is
+        removed, SQL; this run's where there is none. -#}
+    expires_at < {{ bound or history_removal_bound() }}
+{%- endmacro %}
+
+{% macro remove_expired() -%}
+    {#- Removes what has expired from this run's branch of history. -#}
+    {%- set run = current_run() -%}
+    {%- if run and run.publishes -%}
+        {%- set expired = ref('history_ledger') ~ ' where ' ~ has_expired() -%}
+        {%- do run.note_removed(
+            run_query('select ' ~ number_of_entries() ~ ' from ' ~ expired).rows[0][0] | int
+        ) -%}
+        {%- if run.removed -%}
+            {%- do run_query('delete from ' ~ expired) -%}
+        {%- endif -%}
+    {%- endif -%}
+{%- endmacro %}
+
+{% macro number_of_entries() -%}
+    {#- How many entries some rows of history_ledger stand for. -#}
+    (count_if(has_processing) + count_if(has_completed))
+{%- endmacro %}

@@ -1,3 +1,8 @@
+{% macro landed_delivery_id(delivery_id) -%}
+    {#- The landed delivery that a recovery or a resubmission comes from; any other is its own. -#}
+    regexp_replace({{ delivery_id }}, '/(recovery|resubmission)-[0-9]+$', '')
+{%- endmacro %}
+
 {% macro accepted_deliveries(until, rejected=none) -%}
     {#- A relation of the landed deliveries that keep the contract, with landing_rank: how they were
         judged when a run consumed them, whatever the transports are today. 0: accepted, or not
@@ -36,4 +41,31 @@
         {%- endif %}
         where {{ contract_breach('true') }} is null
     )
+{%- endmacro %}
+
+{% macro order_of_landing(landed) -%}
+    {#- The order in which landed rows of one delivery_id count: the first landed rules. A row
+        without landed_at comes last, since it counts as landed when a run consumes it.
+
+        landed: a relation as accepted_deliveries gives it. -#}
+    {{ landed }}.landing_rank,
+    {{ landed }}.landed_at is null,
+    {{ landed }}.landed_at,
+    {{ landed }}.landed_file,
+    {{ landed }}.landed_position
+{%- endmacro %}
+
+{% macro first_landed(table, id) -%}
+    {#- The rows of a landed table that no run has consumed: of each id the first that landed. -#}
+    {%- set landed = landed_since_last_run(table) -%}
+    select * except (arrival, landed_commit, landed_file, landed_position)
+    from (
+        select
+            *,
+            row_number() over (
+                partition by {{ id }} order by landed_commit, landed_file, landed_position
+            ) as arrival
+        from {{ in_order_of_commits(landed, table, 'unconsumed') }}
+    )
+    where arrival = 1
 {%- endmacro %}

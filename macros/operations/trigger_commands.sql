@@ -1,0 +1,144 @@
+{% macro suspend_trigger(trigger_name, reason=none, by=none) %}
+    {%- do adapter.exactly_once.ensure_tables(graph) -%}
+    {%- do check_trigger(trigger_name) -%}
+    {%- do land_command('SUSPEND', trigger_name, reason, by) -%}
+{% endmacro %}
+
+{% macro resume_trigger(trigger_name, reason=none, by=none) %}
+    {%- do adapter.exactly_once.ensure_tables(graph) -%}
+    {%- do check_trigger(trigger_name) -%}
+    {%- do land_command('RESUME', trigger_name, reason, by) -%}
+{% endmacro %}
+
+{% macro retire_trigger(trigger_name, reason=none, by=none) %}
+    {%- do adapter.exactly_once.ensure_tables(graph) -%}
+    {%- set name = sql_text(trigger_name) -%}
+    {%- set query -%}
+        select
+            (
+                select count(*) from {{ ref('triggers') }} where trim(trigger_name) = {{ name }}
+            ) as seeded,
+            (
+                select count(*) from {{ ref('trigger_states') }} where trigger_name = {{ name }}
+            ) as known,
+            (
+                select count(*) from {{ ref('waiting_deliveries') }} where trigger_name = {{ name }}
+            ) as waiting,
+            (
+                select count(*) from {{ ref('open_documents') }} where trigger_name = {{ name }}
+            ) as unfinished
+    {%- endset -%}
+    {%- set found = run_query(query).rows[0] -%}
+    {%- if found.seeded or not found.known -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: ' ~ trigger_name ~ (
+                ' stands in seeds/triggers.csv: take it out there first' if found.seeded
+                else ' is no trigger that a run has known'
+            )
+        ) -%}
+    {%- elif found.waiting or found.unfinished -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: ' ~ found.waiting ~ ' deliveries of ' ~ trigger_name ~ ' wait and '
+            ~ found.unfinished ~ ' of its documents are unfinished: bring it back into '
+            ~ 'seeds/triggers.csv until they are done'
+        ) -%}
+    {%- endif -%}
+    {%- do land_command('RETIRE', trigger_name, reason, by) -%}
+{% endmacro %}
+
+{% macro hold_delivery(delivery_id, trigger_name, reason=none, by=none) %}
+    {%- do order_hold('HOLD', delivery_id, trigger_name, reason, by) -%}
+{% endmacro %}
+
+{% macro release_delivery(delivery_id, trigger_name, reason=none, by=none) %}
+    {%- do order_hold('RELEASE', delivery_id, trigger_name, reason, by) -%}
+{% endmacro %}
+
+{% macro mark_looked_at(trigger_name=none, reason=none, by=none) %}
+    {%- do adapter.exactly_once.ensure_tables(graph) -%}
+    {%- if trigger_name is not none -%}
+        {#- one that has left the seed has left its doubts -#}
+        {%- do check_trigger(trigger_name, or_decided=true) -%}
+    {%- endif -%}
+    {%- do land_command('LOOKED_AT', trigger_name, reason, by) -%}
+{% endmacro %}
+
+{% macro check_trigger(trigger_name, or_decided=false) %}
+    {#- Stop an operation that names a trigger which the seed does not have, and has decided nothing
+        where or_decided. -#}
+    {%- if load_relation(ref('triggers')) is none -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: the lake has no triggers yet: start `dbt build` once'
+        ) -%}
+    {%- endif -%}
+    {%- set seeded -%}
+        select trim(trigger_name) from {{ ref('triggers') }} order by 1
+    {%- endset -%}
+    {%- set decided -%}
+        select 1 from {{ ref('document_status') }}
+        where trigger_name = {{ sql_text(trigger_name) }}
+        limit 1
+    {%- endset -%}
+    {%- set known = run_query(seeded).columns[0].values() -%}
+    {%- if trigger_name not in known
+        and not (or_decided and run_query(decided).rows | length > 0) -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: no trigger is named ' ~ trigger_name ~ '; seeds/triggers.csv has '
+            ~ known | join(', ')
+        ) -%}
+    {%- endif -%}
+{% endmacro %}
+
+{% macro order_hold(command, delivery_id, trigger_name, reason, by) %}
+    {%- do adapter.exactly_once.ensure_tables(graph) -%}
+    {%- do check_trigger(trigger_name) -%}
+    {%- set decided -%}
+        select status from {{ ref('document_status') }}
+        where
+            delivery_id = {{ sql_text(delivery_id) }}
+            and trigger_name = {{ sql_text(trigger_name) }}
+    {%- endset -%}
+    {%- for row in run_query(decided) -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: ' ~ delivery_id ~ ' was decided in ' ~ trigger_name ~ ' already: '
+            ~ row[0] ~ '; only a delivery that waits can be held or released'
+        ) -%}
+    {%- endfor -%}
+    {%- set landing -%}
+        insert into {{ source('landing', 'delivery_holds') }}
+            (hold_id, delivery_id, trigger_name, command, issued_at, issued_by, reason)
+        select
+            uuid(), {{ sql_text(delivery_id) }}, {{ sql_text(trigger_name) }},
+            {{ sql_text(command) }}, current_timestamp(),
+            {{ sql_text(by or env_var('USER', 'unknown')) }}, {{ sql_text(reason) }}
+    {%- endset -%}
+    {%- do run_query(landing) -%}
+    {%- set has_landed = run_query(
+        'select 1 from ' ~ source('landing', 'deliveries') ~ ' where delivery_id = '
+        ~ landed_delivery_id(sql_text(delivery_id)) ~ ' limit 1'
+    ).rows | length > 0 -%}
+    {%- do log(
+        'exactly_once: ' ~ command ~ ' of ' ~ delivery_id ~ ' in ' ~ trigger_name ~ ' has landed; '
+        ~ (
+            'the next run follows it' if has_landed
+            else 'no delivery of that id has: the run that takes one follows it'
+        ),
+        info=true,
+    ) -%}
+{% endmacro %}
+
+{% macro land_command(command, trigger_name, reason, by) %}
+    {%- set landing -%}
+        insert into {{ source('landing', 'trigger_commands') }}
+            (command_id, trigger_name, command, issued_at, issued_by, reason)
+        select
+            uuid(), {{ sql_text(trigger_name) }}, {{ sql_text(command) }}, current_timestamp(),
+            {{ sql_text(by or env_var('USER', 'unknown')) }}, {{ sql_text(reason) }}
+    {%- endset -%}
+    {%- do run_query(landing) -%}
+    {%- do log(
+        'exactly_once: ' ~ command ~ ' of ' ~ (trigger_name or 'rejected rows') ~ ' has landed'
+        ~ ('; the next run follows it' if command != 'LOOKED_AT' else ''),
+        info=true,
+    ) -%}
+{% endmacro %}

@@ -1,0 +1,53 @@
+{% macro landed_since_last_run(table) -%}
+    {#- A relation of the rows of a landed table that no published run has consumed, with landed_file
+        and landed_position: by snapshot, since a clock would miss rows that a slow writer commits
+        late. dbt_exactly_once/landing/landed_rows.py reads it. -#}
+    {%- if current_run() -%}
+        {%- do source('landing', table) -%}
+        {{ adapter.exactly_once.landed_rows(table).unconsumed() }}
+    {%- else -%}
+        {{ landed_before(table, until='now') }}
+    {%- endif -%}
+{%- endmacro %}
+
+{% macro landed_before(table, until='consumed') -%}
+    {#- A relation of a landed table's rows, with landed_file and landed_position: those that earlier
+        runs have consumed (until 'consumed'), all that this run has frozen ('landed'), or all that
+        have landed when it is read ('now'). A unit test gives its own rows in place of the table. -#}
+    {%- set relation = source('landing', table) -%}
+    {%- if until == 'now' or not current_run() -%}
+        (select *, _file as landed_file, _pos as landed_position from {{ relation }})
+    {%- else -%}
+        {%- set landed = adapter.exactly_once.landed_rows(table) -%}
+        {{ landed.until_consumed() if until == 'consumed' else landed.until_landed() }}
+    {%- endif -%}
+{%- endmacro %}
+
+{% macro in_order_of_commits(rows, table, until) -%}
+    {#- Rows of a landed table with the number of the commit that brought them, as landed_commit:
+        Iceberg's names of files are not in that order.
+
+        rows: a relation with landed_file; until: how far the table is read, see landed_before, or
+        'unconsumed' for the rows of landed_since_last_run. -#}
+    {%- set files = source('landing', table) ~ '.entries' if not is_unit_test() -%}
+    {%- if files and until != 'now' and current_run() -%}
+        {%- set landed = adapter.exactly_once.landed_rows(table) -%}
+        {#- one commit has brought all that no run has consumed -#}
+        {%- set files = none if until == 'unconsumed' and landed.commits < 2 else landed.files() -%}
+    {%- endif -%}
+    (
+        select
+            landed.*,
+            {{ 'files.sequence_number' if files else '0L' }} as landed_commit
+        from {{ rows }} as landed
+        {% if files -%}
+            left join (
+                select
+                    data_file.file_path,
+                    sequence_number
+                from {{ files }}
+            ) as files
+                on landed.landed_file = files.file_path
+        {%- endif %}
+    )
+{%- endmacro %}

@@ -1,0 +1,54 @@
+{% macro run_clock() -%}
+    timestamp '{{ run_started_at.strftime("%Y-%m-%d %H:%M:%S.%f") }}'
+{%- endmacro %}
+
+{% macro present_time() -%}
+    {#- What the views of open work take for now: the clock, or the variable as_of. -#}
+    {%- if var('as_of') -%}
+        timestamp '{{ var('as_of') }}'
+    {%- else -%}
+        current_timestamp()
+    {%- endif -%}
+{%- endmacro %}
+
+{% macro event_time_now() -%}
+    {#- The greatest received_at among the accepted landed deliveries that this or an earlier run
+        has consumed, or the run's clock where that is earlier. -#}
+    least({{ greatest_received_at() }}, {{ run_clock() }})
+{%- endmacro %}
+
+{% macro greatest_received_at() -%}
+    {#- The greatest received_at ever consumed, as a scalar; null where nothing was. -#}
+    {%- set run = current_run() -%}
+    {%- set earlier = run.greatest_received_at if run else none -%}
+    greatest(
+        {{ "timestamp '" ~ earlier ~ "'" if earlier else 'cast(null as timestamp)' }},
+        {% if not run or not run.knows_queue -%}
+            ({{ latest_in_queue() }})
+        {%- elif run.latest_in_queue -%}
+            timestamp '{{ run.latest_in_queue }}'
+        {%- else -%}
+            cast(null as timestamp)
+        {%- endif %}
+    )
+{%- endmacro %}
+
+{% macro latest_in_queue() -%}
+    {#- A query of the greatest received_at that this run takes, null where it takes nothing. -#}
+    select max(landed_received_at)
+    from {{ ref('trigger_queue') }}
+    where queue_outcome != 'REJECTED'
+{%- endmacro %}
+
+{% macro feed_time(received_at, landed_at, happened_at) -%}
+    {#- When something happened to a delivery here, by the clock of its feed: received_at plus what
+        has passed since it landed, never less than nothing; null where happened_at is. In a live
+        feed that is the wall clock, in the replay of an old feed the old time. -#}
+    case
+        when {{ happened_at }} > {{ landed_at }}
+            then least(
+                {{ received_at }} + ({{ happened_at }} - {{ landed_at }}), {{ latest_time() }}
+            )
+        when {{ happened_at }} is not null then {{ received_at }}
+    end
+{%- endmacro %}
