@@ -58,7 +58,7 @@ def begin(
         # what it records is consumed by this run
         messages = settle_services(state, run_id, graph) if publishes else []
         run = _freeze(state, run_id, clock)
-        run.messages += messages
+        run.messages += messages + state.publications.messages
         follow_event_time(state, run)
         run.publishes = publishes
         if variables.get("preview_all_landed"):

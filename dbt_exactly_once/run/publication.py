@@ -54,6 +54,8 @@ class Publications:
         self._tables = tables
         self._ledgers = tables.ledgers
         self._lock = lock
+        # what a command that begins should tell
+        self.messages: list[str] = []
 
     def refs(self) -> dict[str, dict[str, str]]:
         """Branches and tags of each ledger."""
@@ -184,6 +186,7 @@ class Publications:
         for table in unwritten:
             self._engine.rows(table.no_rows())
         refs = self.refs() if unwritten else refs
+        behind = []
         for name, published in (last["ledger_publishes"] if last else {}).items():
             start = last["ledger_starts"].get(name)
             if (
@@ -197,6 +200,12 @@ class Publications:
                     f"'{self._tables.full_name(self._ledgers[name])}', {published})"
                 )
                 refs[name]["main"] = published
+                behind.append(name)
+        if last and behind:
+            self.messages.append(
+                f"the publication of run {last['run_id']} had been cut off and is finished: "
+                f"{', '.join(behind)}"
+            )
         return refs
 
     def _drop_branches(self, lock_id: str, refs: Mapping[str, Mapping[str, str]]) -> None:

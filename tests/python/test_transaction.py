@@ -129,7 +129,9 @@ def test_a_ledger_that_is_missing_or_was_changed_stops_the_run(runs: DbtRuns) ->
     assert "reset_state" in told
 
 
-def test_a_publication_that_was_cut_short_is_finished_by_the_next_run(runs: DbtRuns) -> None:
+def test_a_publication_that_was_cut_short_is_finished_by_the_next_run(
+    runs: DbtRuns, capfd: pytest.CaptureFixture[str]
+) -> None:
     runs.decide()
     start = mains(runs)
     runs.land("deliveries", [delivery(1), delivery(2)])
@@ -141,8 +143,15 @@ def test_a_publication_that_was_cut_short_is_finished_by_the_next_run(runs: DbtR
             f"call lake.system.set_current_snapshot('lake.{runs.schema}.{name}', {start[name]})"
         )
     assert runs.rows("select count(*) from {schema}.document_status") == [(0,)]
-    runs.decide()
+    finished = "had been cut off and is finished: "
+    assert runs.dbt(*RUN, quiet=False).success
+    told = capfd.readouterr().out
+    assert told.count(finished) == 1
+    names = told.partition(finished)[2].splitlines()[0].split(", ")
+    assert sorted(names) == sorted(LEDGERS[:-1])
     assert mains(runs) == published
+    assert runs.dbt(*RUN, quiet=False).success
+    assert finished not in capfd.readouterr().out
     assert runs.rows("select count(*) from {schema}.document_status") == [(4,)]
 
 
