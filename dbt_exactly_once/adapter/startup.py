@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -51,9 +52,10 @@ def quickened(parameters: dict[str, Any]) -> dict[str, Any]:
     archive = archive_of(quick)
     if os.environ.get(WRITE_ARCHIVE):
         # it warns of each class that an archive cannot hold
-        options.append(f"-XX:ArchiveClassesAtExit={os.environ[WRITE_ARCHIVE]} -Xlog:cds=error")
+        place = shlex.quote(os.environ[WRITE_ARCHIVE])
+        options.append(f"-XX:ArchiveClassesAtExit={place} -Xlog:cds=error")
     elif archive is not None and archive.exists():
-        options.append(f"-XX:SharedArchiveFile={archive}")
+        options.append(f"-XX:SharedArchiveFile={shlex.quote(str(archive))}")
     quick[JAVA_OPTIONS] = " ".join(options)
     return quick
 
