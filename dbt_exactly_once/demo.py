@@ -6,6 +6,7 @@ Its project is this one with two more triggers, whose services are a dbt model a
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -115,7 +116,7 @@ def run_demo(project: Project, verbose: bool = False) -> int:
         dbt("build", "--selector", "hot_path")
 
     print(_second_deliveries(spark, schema))
-    print(NEXT_STEPS.format(lake=lake, log=lake / "logs" / "dbt.log"))
+    print(NEXT_STEPS.format(lake=shlex.quote(str(lake)), log=lake / "logs" / "dbt.log"))
     return 0
 
 
