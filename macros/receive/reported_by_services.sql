@@ -12,7 +12,11 @@
         trigger_name, max_retry_attempts, on_retry_failure and resumed_at: attempts recorded until
         then, when the trigger was resumed, no longer count. `resumed_now`, the same with what this
         run has heard, moves the count, and takes back no failure that had ended its document
-        before. -#}
+        before.
+
+        A report without any time counts as recorded when it is read, since entries of history
+        without times would know no copy. -#}
+    {%- set is_of_run = current_run() and model.config.materialized != 'view' -%}
     select
         executions.delivery_id,
         executions.trigger_name,
@@ -60,13 +64,21 @@
         ) as retry_failure
     from (
         select
-            *,
+            * except (recorded_at, read_at),
+            coalesce(
+                recorded_at, if(coalesce(ended_at, started_at) is null, read_at, null)
+            ) as recorded_at,
             struct(
                 event in ('SUCCESS', 'ERROR') as is_final,
-                coalesce(recorded_at, ended_at, started_at) as at,
+                coalesce(recorded_at, ended_at, started_at, read_at) as at,
                 event != 'STARTED' as is_end
             ) as spoken
-        from {{ executions }}
+        from (
+            select
+                *,
+                {{ run_clock() if is_of_run else present_time() }} as read_at
+            from {{ executions }}
+        )
         where {{ is_report() }}
     ) as executions
     inner join {{ settings }} as settings on executions.trigger_name = settings.trigger_name

@@ -206,3 +206,47 @@ def test_a_time_that_nothing_can_show_is_rejected(runs: DbtRuns) -> None:
     assert runs.rows("select status from {schema}.document_status where delivery_id = 'n'") == [
         ("NOT_CHECKED",)
     ]
+
+
+def test_a_report_without_times_counts_as_recorded_when_a_run_reads_it(
+    spark: SparkSession, profiles_dir: Path, tmp_path: Path
+) -> None:
+    """Entries of history without times would take a copy for NEW, and nothing would time out."""
+    runs = DbtRuns(spark, profiles_dir, tmp_path)
+    settings = {"processing_mode": "concurrent", "detect_duplicates": True, "use_history": True}
+    runs.seed("triggers", [{"trigger_name": "orders", **settings}])
+    condition = {"position": 1, "condition_name": "all", "service": "ship"}
+    runs.seed(
+        "trigger_conditions", [{"trigger_name": "orders", "document_type": "order", **condition}]
+    )
+    runs.run("seed")
+
+    def land(minutes: float, **documents: str) -> None:
+        rows = {"transport": "RABBITMQ", "guaranteed": True, "document_type": "order"}
+        times = {"received_at": at(minutes), "landed_at": at(minutes)}
+        runs.land(
+            "deliveries",
+            [{"delivery_id": d, "uuid": u, **rows, **times} for d, u in documents.items()],
+        )
+
+    land(0, done="a", failed="b", started="c")
+    runs.decide(clock=at(1))
+    runs.land(
+        "trigger_executions",
+        [
+            {"execution_id": name, "delivery_id": name, "trigger_name": "orders", "event": event}
+            for name, event in (("done", "SUCCESS"), ("failed", "ERROR"), ("started", "STARTED"))
+        ],
+    )
+    runs.decide(clock=at(2))
+    land(3, done_again="a", failed_again="b")
+    runs.decide(clock=at(4))
+    runs.decide(clock=at(100))
+    assert runs.rows("select delivery_id, status from {schema}.document_status order by 1") == [
+        ("done", "NEW"),
+        ("done_again", "DUPLICATE"),
+        ("failed", "NEW"),
+        ("failed_again", "DUPLICATE"),
+        ("started", "NEW"),
+        ("started/recovery-1", "IN_DOUBT"),
+    ]
