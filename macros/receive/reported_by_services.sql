@@ -14,9 +14,10 @@
         run has heard, moves the count, and takes back no failure that had ended its document
         before.
 
-        A report without any time counts as recorded when it is read, since entries of history
-        without times would know no copy. -#}
+        A report without any time was spoken when it is read, since entries of history without times
+        would know no copy. A view outlives the run, so it takes the time of whoever asks it. -#}
     {%- set is_of_run = current_run() and model.config.materialized != 'view' -%}
+    {%- set read_at = run_clock() if is_of_run else present_time() -%}
     select
         executions.delivery_id,
         executions.trigger_name,
@@ -31,12 +32,12 @@
         max(
             case
                 when executions.event = 'STARTED'
-                    then greatest(executions.started_at, executions.recorded_at)
+                    then greatest(executions.started_at, executions.spoken.at)
             end
         ) as last_started_at,
         -- when the service began: by the first executions known of a document
         coalesce(
-            min(executions.started_at), min(executions.ended_at), min(executions.recorded_at)
+            min(executions.started_at), min(executions.ended_at), min(executions.spoken.at)
         ) as began_at,
         max(
             if(
@@ -46,7 +47,7 @@
                     and executions.attempt > settings.max_retry_attempts
                     and settings.on_retry_failure = 'throw'
                 ),
-                coalesce(executions.ended_at, executions.recorded_at),
+                coalesce(executions.ended_at, executions.spoken.at),
                 null
             )
         ) as service_ended_at,
@@ -64,21 +65,13 @@
         ) as retry_failure
     from (
         select
-            * except (recorded_at, read_at),
-            coalesce(
-                recorded_at, if(coalesce(ended_at, started_at) is null, read_at, null)
-            ) as recorded_at,
+            *,
             struct(
                 event in ('SUCCESS', 'ERROR') as is_final,
-                coalesce(recorded_at, ended_at, started_at, read_at) as at,
+                coalesce(recorded_at, ended_at, started_at, {{ read_at }}) as at,
                 event != 'STARTED' as is_end
             ) as spoken
-        from (
-            select
-                *,
-                {{ run_clock() if is_of_run else present_time() }} as read_at
-            from {{ executions }}
-        )
+        from {{ executions }}
         where {{ is_report() }}
     ) as executions
     inner join {{ settings }} as settings on executions.trigger_name = settings.trigger_name

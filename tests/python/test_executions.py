@@ -208,28 +208,55 @@ def test_a_time_that_nothing_can_show_is_rejected(runs: DbtRuns) -> None:
     ]
 
 
-def test_a_report_without_times_counts_as_recorded_when_a_run_reads_it(
-    spark: SparkSession, profiles_dir: Path, tmp_path: Path
-) -> None:
-    """Entries of history without times would take a copy for NEW, and nothing would time out."""
-    runs = DbtRuns(spark, profiles_dir, tmp_path)
-    settings = {"processing_mode": "concurrent", "detect_duplicates": True, "use_history": True}
-    runs.seed("triggers", [{"trigger_name": "orders", **settings}])
+def orders(spark: SparkSession, profiles_dir: Path, folder: Path, processing_mode: str) -> DbtRuns:
+    """A trigger with history whose documents have a service."""
+    runs = DbtRuns(spark, profiles_dir, folder)
+    history = {"detect_duplicates": True, "use_history": True}
+    settings = {"trigger_name": "orders", "processing_mode": processing_mode, **history}
+    runs.seed("triggers", [settings])
     condition = {"position": 1, "condition_name": "all", "service": "ship"}
     runs.seed(
         "trigger_conditions", [{"trigger_name": "orders", "document_type": "order", **condition}]
     )
     runs.run("seed")
+    return runs
 
-    def land(minutes: float, **documents: str) -> None:
-        rows = {"transport": "RABBITMQ", "guaranteed": True, "document_type": "order"}
-        times = {"received_at": at(minutes), "landed_at": at(minutes)}
-        runs.land(
-            "deliveries",
-            [{"delivery_id": d, "uuid": u, **rows, **times} for d, u in documents.items()],
-        )
 
-    land(0, done="a", failed="b", started="c")
+def land_orders(runs: DbtRuns, minutes: float, **documents: str) -> None:
+    """Land deliveries, named, of documents with these ids."""
+    shared = {"transport": "RABBITMQ", "guaranteed": True, "document_type": "order"}
+    times = {"received_at": at(minutes), "landed_at": at(minutes)}
+    runs.land(
+        "deliveries",
+        [{"delivery_id": d, "uuid": u, **shared, **times} for d, u in documents.items()],
+    )
+
+
+def test_a_serial_trigger_finishes_what_it_has_begun_before_one_that_lands_late(
+    spark: SparkSession, profiles_dir: Path, tmp_path: Path
+) -> None:
+    runs = orders(spark, profiles_dir, tmp_path, "serial")
+    land_orders(runs, 0, begun="a")
+    runs.decide(clock=at(1))
+    started = {"execution_id": "1", "trigger_name": "orders", "event": "STARTED"}
+    runs.land("trigger_executions", [{**started, "delivery_id": "begun", "recorded_at": at(2)}])
+    land_orders(runs, -30, late="b")
+    whole = ("--select", "tag:transaction", "execution_state")
+    runs.run("run", *whole, clock=at(3), variables={"as_of": f"{at(3):%Y-%m-%d %H:%M:%S}"})
+    assert runs.rows(
+        "select delivery_id, state, state_in_words from {schema}.execution_state order by 1"
+    ) == [
+        ("begun", "STARTED", "its service is at work"),
+        ("late", "BEHIND", "its trigger is serial and finishes begun first"),
+    ]
+
+
+def test_a_report_without_times_counts_as_recorded_when_a_run_reads_it(
+    spark: SparkSession, profiles_dir: Path, tmp_path: Path
+) -> None:
+    """Entries of history without times would take a copy for NEW, and nothing would time out."""
+    runs = orders(spark, profiles_dir, tmp_path, "concurrent")
+    land_orders(runs, 0, done="a", failed="b", started="c")
     runs.decide(clock=at(1))
     runs.land(
         "trigger_executions",
@@ -239,7 +266,7 @@ def test_a_report_without_times_counts_as_recorded_when_a_run_reads_it(
         ],
     )
     runs.decide(clock=at(2))
-    land(3, done_again="a", failed_again="b")
+    land_orders(runs, 3, done_again="a", failed_again="b")
     runs.decide(clock=at(4))
     runs.decide(clock=at(100))
     assert runs.rows("select delivery_id, status from {schema}.document_status order by 1") == [
