@@ -8,6 +8,10 @@
     ~ "landed_snapshots['trigger_executions'], run_number) from " ~ ref('published_runs') ~ ')'
 ) if current_run() else none -%}
 {%- set start = consumed.rows[0][0] if consumed is not none and consumed.rows else none -%}
+{#- A serial trigger finishes what it has begun before one that has landed late. In a view Spark
+    finds no window that has a name. -#}
+{%- set in_line = 'partition by trigger_name, has_ended '
+    ~ "order by processing_mode = 'serial' and begun desc, received_at, delivery_id" -%}
 -- depends_on: {{ ref('published_runs') }}
 with
 
@@ -98,17 +102,12 @@ queued as (
     select
         *,
         bool_or(suspends_trigger) over (partition by trigger_name) as is_to_be_suspended,
-        row_number() over in_line as queue_number,
-        lag(delivery_id) over in_line as delivery_before,
+        row_number() over ({{ in_line }}) as queue_number,
+        lag(delivery_id) over ({{ in_line }}) as delivery_before,
         timestampadd(millisecond, retry_interval_ms, last_event_at) as retry_at,
         timestampadd(millisecond, execution_timeout_ms, last_started_at) as interrupted_at,
         timestampadd(millisecond, execution_timeout_ms, decided_at) as overdue_at
     from brought_up_to_date
-    window in_line as (
-        partition by trigger_name, has_ended
-        -- a serial trigger finishes what it has begun before one that has landed late
-        order by processing_mode = 'serial' and begun desc, received_at, delivery_id
-    )
 
 ),
 
