@@ -8,7 +8,7 @@ another program has let the published snapshot expire.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from math import inf
 from typing import Any
 
@@ -104,23 +104,22 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
         if days is None:
             continue
         table = state.tables.ledgers.get(name) or state.tables.landed[name]
-        bound = state.engine.rows(
-            f"select cast(date_trunc('day', least(timestamp '{event_time}' - make_dt_interval("
-            f"{int(days)}), coalesce(min(received_at), timestamp '{event_time}'))) as string) "
-            f"from (select landed_received_at as received_at from {_undecided(state)})"
-        )[0][0]
+        earliest = f"coalesce(min(received_at), timestamp '{event_time}')"
+        bound, held_back = state.engine.rows(
+            "select cast(date_trunc('day', least(wanted, undecided, in_doubt)) as string), "
+            "date_trunc('day', in_doubt) < date_trunc('day', least(wanted, undecided)) "
+            f"from (select timestamp '{event_time}' - make_dt_interval({int(days)}) as wanted, "
+            f"(select {earliest} from {_undecided(state)}) as undecided, "
+            f"(select {earliest} from {_in_doubt(state)}) as in_doubt)"
+        )[0]
+        if held_back:
+            messages.append(
+                f"{name}: rows from {bound} on stay, since a document of that day is in doubt and "
+                "nobody has looked at it: see in_doubt_documents, then "
+                "`dbt run-operation mark_looked_at`"
+            )
         kept = KEPT.get(name, "").format(document_status=statuses)
         condition = f"{column} < timestamp '{bound}' {kept}"
-        if column == "received_at" and (in_doubt := _days_in_doubt(state, bound)):
-            condition += "".join(
-                f" and not (received_at >= timestamp '{day}' "
-                f"and received_at < timestamp '{day + timedelta(days=1)}')"
-                for day in in_doubt
-            )
-            messages.append(
-                f"{name}: days with documents in doubt that nobody has looked at stay (days: "
-                f"{len(in_doubt)}): see in_doubt_documents, then `dbt run-operation mark_looked_at`"
-            )
         forgotten = int(
             state.engine.rows(f"select count(*) from {table.relation} where {condition}")[0][0]
         )
@@ -168,17 +167,24 @@ def _is_unread(state: State, upkeep: Upkeep, name: str, condition: str) -> bool:
     return False
 
 
-def _days_in_doubt(state: State, bound: str) -> list[date]:
-    """The days before a time on which documents in doubt were received that nobody has looked at.
+def _undecided(state: State) -> str:
+    """What waits or is open still needs its landed row and its status, where it has a row."""
+    ledgers = state.tables.ledgers
+    return (
+        f"(select landed_received_at as received_at from {ledgers['waiting_deliveries'].relation} "
+        "where reason != 'LANDED_ROW_GONE' union all "
+        f"select landed_received_at from {ledgers['open_documents'].relation})"
+    )
 
-    Their statuses and landed rows are all that is left of them. What counts as a look is as in the
-    view in_doubt_documents.
-    """
+
+def _in_doubt(state: State) -> str:
+    """What is in doubt and nobody has looked at: its status and landed row are all that is left of
+    it, and what was decided since tells whether it has come again or succeeded. What counts as a
+    look is as in the view in_doubt_documents."""
     ledgers, commands = state.tables.ledgers, state.tables.landed["trigger_commands"].relation
-    rows = state.engine.rows(
-        "select distinct cast(day as string) from ("
-        "select explode(array(to_date(doubts.received_at), to_date(doubts.landed_received_at))) "
-        f"as day from {ledgers['document_status'].relation} as doubts "
+    return (
+        "(select least(doubts.received_at, doubts.landed_received_at) as received_at "
+        f"from {ledgers['document_status'].relation} as doubts "
         f"inner join {state.tables.record.relation} as runs on doubts.run_id = runs.run_id "
         f"left anti join {commands} as looks on looks.command = 'LOOKED_AT' "
         "and looks.trigger_name = doubts.trigger_name and looks.issued_at >= runs.published_at "
@@ -187,20 +193,7 @@ def _days_in_doubt(state: State, bound: str) -> list[date]:
         f"and {landed_delivery_id('again.delivery_id')} "
         f"= {landed_delivery_id('doubts.delivery_id')} "
         "and again.happened_at >= doubts.decided_at "
-        "where doubts.status = 'IN_DOUBT' "
-        f"and least(doubts.received_at, doubts.landed_received_at) < timestamp '{bound}') "
-        "where day is not null order by 1"
-    )
-    return [date.fromisoformat(day) for (day,) in rows]
-
-
-def _undecided(state: State) -> str:
-    """What waits or is open still needs its landed row and its status, where it has a row."""
-    ledgers = state.tables.ledgers
-    return (
-        f"(select landed_received_at from {ledgers['waiting_deliveries'].relation} "
-        "where reason != 'LANDED_ROW_GONE' union all "
-        f"select landed_received_at from {ledgers['open_documents'].relation})"
+        "where doubts.status = 'IN_DOUBT')"
     )
 
 

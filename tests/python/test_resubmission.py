@@ -328,6 +328,8 @@ def test_upkeep_keeps_the_success_that_settles_a_doubt(runs: DbtRuns) -> None:
     days_later = NOW + timedelta(days=5)
     runs.land("deliveries", [delivery("next", received_at=days_later)])
     runs.decide(clock=days_later)
+    looked = {"trigger_name": "orders"}
+    runs.run("run-operation", operation="mark_looked_at", arguments_of_operation=looked)
 
     runs.run("run-operation", operation="maintain", variables={"keep_journal_days": 1})
     assert runs.rows(

@@ -320,12 +320,40 @@ def test_upkeep_keeps_a_doubt_that_nobody_has_looked_at(
         return [name for (name,) in landed]
 
     assert kept() == ["doubt", "young"]
-    assert "deliveries: days with documents in doubt that nobody has looked at stay (days: 1)" in (
+    day = at(-2 * days).date()
+    assert f"deliveries: rows from {day} 00:00:00 on stay, since a document of that day is in" in (
         capfd.readouterr().out
     )
     looked = {"trigger_name": "records"}
     runs.run("run-operation", operation="mark_looked_at", arguments_of_operation=looked)
     assert kept() == ["young"]
+
+
+def test_upkeep_keeps_what_was_decided_behind_a_doubt_that_nobody_has_looked_at(
+    runs: DbtRuns,
+) -> None:
+    """One of two doubts of a day has come again; its second request finds how that ended."""
+    runs.land(
+        "deliveries",
+        [
+            delivery("other", -9 * 1440, uuid=None, destination="records"),
+            delivery("doubt", -9 * 1440, uuid=None, destination="records"),
+        ],
+    )
+    runs.decide(clock=at(-9 * 1440 + 1))
+    ask = {"delivery_id": "doubt", "trigger_name": "records"}
+    first = {"resubmission_id": "first", "requested_at": at(-6 * 1440), **ask}
+    runs.land("resubmissions", [first])
+    runs.decide(clock=at(-6 * 1440 + 1))
+    runs.land("deliveries", [delivery("young", 0, destination="records")])
+    runs.decide(clock=at(1))
+    keep = {"keep_statuses_days": 1, "keep_journal_days": 1}
+    runs.run("run-operation", operation="maintain", variables=keep)
+    runs.land("resubmissions", [{**first, "resubmission_id": "second", "requested_at": at(2)}])
+    runs.decide(clock=at(3))
+    assert runs.rows(
+        "select event from {schema}.journal_entries where reference_id = 'second'"
+    ) == [("REFUSED",)]
 
 
 def test_upkeep_keeps_a_doubt_until_it_is_resubmitted(runs: DbtRuns) -> None:
