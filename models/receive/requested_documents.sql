@@ -84,6 +84,7 @@ with_outcome as (
         case
             when members.status in ('IN_DOUBT', 'DUPLICATE') then members.status
             when ended.ended_by is not null then ended.ended_by
+            when members.condition_name is null then 'UNMATCHED'
             when members.service is null then 'SUCCESS'
             else 'UNKNOWN'
         end as outcome

@@ -151,6 +151,7 @@ known as (
         not settings.is_in_seed and retired.trigger_name is not null as is_retired,
         states.history_removed_until,
         coalesce(states.took_documents, false) as took_documents,
+        coalesce(states.enabled, false) as was_enabled,
         states.known_since_run_id,
         -- attempts are counted from here on
         greatest(
@@ -179,8 +180,11 @@ final as (
     select
         *,
         enabled and is_in_seed and not is_suspended as takes_documents,
-        -- its waiting rows are rewritten while it takes documents, and in the run in which it stops
-        took_documents or (enabled and is_in_seed and not is_suspended) as rewrites_waiting,
+        -- its waiting rows are rewritten while it takes documents, in the run in which it stops,
+        -- and where something else stops it now
+        took_documents
+        or (enabled and is_in_seed and not is_suspended)
+        or (enabled and is_in_seed) != was_enabled as rewrites_waiting,
         is_first_seen
         and takes_from is not null
         and {{ current_run().number if current_run() else 1 }} > 1

@@ -43,6 +43,7 @@ final as (
                         ': give force: true to process it all the same'
                     )
                 when 'UNKNOWN' then 'how its document has ended is no longer in journal_entries'
+                when 'UNMATCHED' then 'its document matches no condition: there was nothing to run'
                 when 'SUCCESS' then 'its document has succeeded'
                 else concat('it is a ', refused_for, ', which is not processed again')
             end

@@ -9,7 +9,10 @@ strays as (
         executions.service,
         count(*) as executions,
         bool_or(executions.event = 'SUCCESS') as has_succeeded,
-        max_by(executions.event, executions.recorded_at) as last_event,
+        max_by(
+            executions.event,
+            coalesce(executions.recorded_at, executions.ended_at, executions.started_at)
+        ) as last_event,
         max(executions.recorded_at) as last_recorded_at
     from {{ ref('stg_trigger_executions') }} as executions
     left anti join {{ ref('in_execution_this_run') }} as open_before
@@ -69,7 +72,7 @@ of_others as (
                 when settles_doubts
                     then concat(
                         ': it is ', decided.status,
-                        ' and not open; an earlier doubt about its key is settled'
+                        ' and not open; what was in doubt before about its key is settled'
                     )
                 else concat(': it is ', decided.status, ' and not open, they change nothing')
             end

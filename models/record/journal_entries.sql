@@ -13,6 +13,7 @@
     limit 1
 {%- endset -%}
 {%- set run = current_run() -%}
+{%- set has_commands = run.has_landed('trigger_commands') if run else true -%}
 {%- set has_strays = not execute or (
     run and run.has_landed('trigger_executions') and run_query(strays).rows | length > 0
 ) -%}
@@ -112,7 +113,11 @@ triggers_resumed as (
         after_run.trigger_name,
         cast(null as string) as document_type,
         cast(null as string) as reference_id,
-        'the trigger takes deliveries again' as message
+        if(
+            after_run.enabled,
+            'the trigger takes deliveries again',
+            'nothing suspends the trigger any more, but it is disabled'
+        ) as message
     from {{ ref('trigger_states') }} as after_run
     inner join {{ ref('triggers_this_run') }} as before_run
         on after_run.trigger_name = before_run.trigger_name
@@ -165,6 +170,10 @@ final as (
     select * from retired
     union all
     select * from removals
+    {% if has_commands -%}
+        union all
+        select * from {{ ref('commands_not_followed') }}
+    {% endif -%}
     {% if has_strays -%}
         union all
         select * from {{ ref('executions_of_others') }}

@@ -46,6 +46,12 @@ final as (
         on
             failed.delivery_id = statuses.delivery_id
             and failed.trigger_name = statuses.trigger_name
+    -- its service has said since that it had succeeded
+    left anti join {{ ref('journal_entries') }} as successes
+        on
+            failed.delivery_id = successes.delivery_id
+            and failed.trigger_name = successes.trigger_name
+            and successes.event = 'LATE_SUCCESS'
     -- a resubmission that fails has a row of its own
     left anti join {{ ref('resubmissions_by_document') }} as resubmissions
         on

@@ -315,6 +315,41 @@ def test_a_success_that_is_heard_late_settles_the_doubt_of_the_recovery(runs: Db
     ) == [("slow/recovery-1", "slow")]
 
 
+def test_a_failure_whose_success_is_heard_late_is_none_to_resubmit_in_bulk(runs: DbtRuns) -> None:
+    """And a document that matches no condition is not called a success."""
+    with_service(runs)
+    runs.land(
+        "deliveries",
+        [
+            delivery("failed"),
+            delivery("both"),
+            delivery("other", document_type="other", destination="orders"),
+        ],
+    )
+    runs.decide(clock=NOW)
+    runs.land("trigger_executions", [said("ERROR", "failed"), said("ERROR", "both")])
+    runs.decide(clock=NOW)
+    # as an older program may say it
+    success = {**said("SUCCESS", "both"), "recorded_at": None}
+    runs.land("trigger_executions", [success])
+    runs.land("resubmissions", [request(1, "other", trigger_name="orders")])
+    runs.decide(clock=NOW)
+    runs.run("run", "--select", "document_statuses failed_documents")
+    assert runs.rows("select delivery_id from {schema}.failed_documents") == [("failed",)]
+    assert runs.rows(
+        "select event, delivery_id, message from {schema}.journal_entries "
+        "where event in ('LATE_SUCCESS', 'REFUSED') order by 1"
+    ) == [
+        (
+            "LATE_SUCCESS",
+            "both",
+            "1 executions, up to SUCCESS: it is NEW and not open; what was in doubt before about "
+            "its key is settled",
+        ),
+        ("REFUSED", "other", "its document matches no condition: there was nothing to run"),
+    ]
+
+
 def test_upkeep_keeps_the_success_that_settles_a_doubt(runs: DbtRuns) -> None:
     """Without it a person would process once more what has succeeded."""
     with_service(runs)

@@ -63,6 +63,59 @@ def test_a_trigger_is_known_until_it_is_retired_with_nothing_left(runs: DbtRuns)
     ) == [("RETIRED", "gone")]
 
 
+def test_two_changes_of_a_trigger_in_one_run_name_what_stops_it_now(runs: DbtRuns) -> None:
+    """And commands that nobody can follow are named."""
+
+    def command(name: str, command: str | None, minutes: int) -> dict[str, object]:
+        issued_at = NOON + timedelta(minutes=minutes)
+        identified = {"command_id": f"{name} {command} {minutes}", "trigger_name": name}
+        return {**identified, "command": command, "issued_at": issued_at, "issued_by": "me"}
+
+    def stopped(minutes: int, *, enabled: bool) -> list[tuple[str]]:
+        runs.seed("triggers", [{"trigger_name": "kept", "enabled": enabled}])
+        runs.run("seed")
+        runs.decide(clock=NOON + timedelta(minutes=minutes))
+        return runs.rows("select reason from {schema}.waiting_deliveries")
+
+    configure(runs, "kept")
+    landed = Delivery("d1", NOON, landed_at=NOON, document_type="orders:placed", uuid="u1")
+    runs.land("deliveries", [landed])
+    assert stopped(1, enabled=False) == [("DISABLED",)]
+    runs.land("trigger_commands", [command("kept", "SUSPEND", 2)])
+    assert stopped(3, enabled=True) == [("SUSPENDED",)]
+    runs.land(
+        "trigger_commands",
+        [
+            command("kept", "RESUME", 4),
+            command("kept", "suspend", 5),
+            command("kept", None, 5),
+            command("kept", "RETIRE", 5),
+            command("nobody", "SUSPEND", 5),
+        ],
+    )
+    assert stopped(6, enabled=False) == [("DISABLED",)]
+    assert runs.rows(
+        "select event, trigger_name, message from {schema}.journal_entries "
+        "where event in ('RESUMED', 'IGNORED_COMMAND') order by 1, 2, 3"
+    ) == [
+        (
+            "IGNORED_COMMAND",
+            "kept",
+            "RETIRE is not followed: take the trigger out of seeds/triggers.csv first",
+        ),
+        *(
+            (
+                "IGNORED_COMMAND",
+                "kept",
+                f"{word} is not followed: SUSPEND, RESUME, RETIRE and LOOKED_AT are known",
+            )
+            for word in ("no command", "suspend")
+        ),
+        ("IGNORED_COMMAND", "nobody", "SUSPEND is not followed: no trigger has this name"),
+        ("RESUMED", "kept", "nothing suspends the trigger any more, but it is disabled"),
+    ]
+
+
 def test_a_retired_trigger_that_is_back_decides_nothing_twice(runs: DbtRuns) -> None:
     """With start_from it takes what had landed before; some of that it has decided itself."""
 
