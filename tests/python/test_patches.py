@@ -11,18 +11,19 @@ from typing import Any
 
 import networkx
 import pytest
-from dbt import selected_resources
+from dbt import compilation, selected_resources
 from dbt.adapters.spark.connections import SparkConnectionManager
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.adapters.spark.session import Connection, Cursor
 from dbt.context.providers import RuntimeDatabaseWrapper
 from dbt.contracts.graph.manifest import Manifest
+from dbt.contracts.graph.nodes import InjectedCTE
 from dbt.flags import get_flags, set_from_args
 from dbt.graph.queue import GraphQueue
 from dbt.task import retry
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt_exactly_once.patches import PATCHES, Patch
+from dbt_exactly_once.patches import PATCHES, Patch, apply_patches, take_patches_back
 from dbt_exactly_once.plugin import ExactlyOncePlugin
 
 PROJECT_FOLDER = Path(__file__).parents[2]
@@ -100,6 +101,34 @@ def test_dbt_still_tells_an_error_with_the_stack_of_java(dbts_own: dict[str, Any
         raise RuntimeError(JAVA)
     assert "no space" in str(ours.value)
     assert "B.java" not in str(ours.value)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "with a as (select 1) select * from a",
+        "\n-- with no CTE\n/* with\nb as */ WITH a as (select 1) select * from a",
+        "with recursive a as (select 1) select * from a",
+        "\n  select 'with' from without",
+    ],
+)
+def test_ephemeral_models_go_where_dbt_puts_them(dbts_own: dict[str, Any], sql: str) -> None:
+    ctes = [InjectedCTE(f"cte_{name}", f" {name} as (\nselect 1)") for name in ("b", "c")]
+
+    def injected(chosen: list[InjectedCTE]) -> str:
+        return " ".join(compilation.inject_ctes_into_sql(sql, chosen).split())
+
+    begin_command(PROJECT_FOLDER)
+    ours = [injected(chosen) for chosen in ([], ctes[:1], ctes)]
+    take_patches_back()
+    assert ours == [injected(chosen) for chosen in ([], ctes[:1], ctes)]
+    apply_patches()
+
+
+def test_dbt_still_reads_a_whole_model_to_put_ephemeral_models_into_it(
+    dbts_own: dict[str, Any],
+) -> None:
+    assert "sqlparse.parse(sql)" in inspect.getsource(dbts_own["inject_ctes_into_sql"])
 
 
 def test_dbt_retry_still_does_not_say_what_is_selected(
