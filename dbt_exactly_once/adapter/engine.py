@@ -7,7 +7,7 @@ session, the same is asked of Iceberg itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -146,11 +146,19 @@ class Engine:
         """Drop a branch of a table, where it has it."""
         self.rows(f"alter table {relation} drop branch if exists {branch}")
 
-    def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> bool:
-        """Keep the rows of a table in memory, as a temporary view, if they are few; says whether.
+    def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> int | None:
+        """Keep the rows of a table in memory, as a temporary view, if they are few.
 
-        Of a view they are kept whatever their number. snapshot: that of the table to read, None for
-        the current one. SQL alone cannot do it.
+        Returns their number, None where they are not kept. Of a view they are kept whatever their
+        number. snapshot: that of the table to read, None for the current one. SQL alone cannot do
+        it.
+        """
+        return None
+
+    def empty(self, relation: str, run_id: str, properties: Mapping[str, str]) -> bool:
+        """Delete all rows of a table that has certain properties, as a run; says whether.
+
+        SQL takes as long for it as for a small table.
         """
         return False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dbt_exactly_once.adapter.engine import RUN_ID, Engine
@@ -42,6 +42,7 @@ class SessionEngine(Engine):
             self._classes = {
                 "ArraySeq": java.scala.collection.immutable.ArraySeq,
                 "Dataset": spark.classic.Dataset,
+                "Expressions": java.org.apache.iceberg.expressions.Expressions,
                 "LocalRelation": spark.catalyst.plans.logical.LocalRelation,
                 "Option": java.scala.Option,
                 "Spark3Util": java.org.apache.iceberg.spark.Spark3Util,
@@ -142,13 +143,13 @@ class SessionEngine(Engine):
             table.manageSnapshots().removeBranch(branch).commit()
 
     @errors_in_one_line()
-    def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> bool:
+    def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> int | None:
         session = self._session._jsparkSession
         table = self._table_or_none(relation)
         # a view has no files to count: the caller knows that it selects few rows
         number = None if table is None else self._rows_if_few(table, snapshot)
         if table is not None and number is None:
-            return False
+            return None
         reader = session.read().option("versionAsOf", snapshot) if snapshot else session.read()
         frame = reader.table(relation)
         # of nothing Spark makes a plan that reads nothing
@@ -159,6 +160,15 @@ class SessionEngine(Engine):
             read.analyzed().output(), rows, False, self._classes["Option"].empty()
         )
         self._classes["Dataset"].ofRows(session, kept.newInstance()).createOrReplaceTempView(name)
+        return int(rows.length())
+
+    @errors_in_one_line()
+    def empty(self, relation: str, run_id: str, properties: Mapping[str, str]) -> bool:
+        table = self._table_or_none(relation)
+        if table is None or not properties.items() <= self._entries(table.properties()).items():
+            return False
+        everything = self._classes["Expressions"].alwaysTrue()
+        table.newDelete().deleteFromRowFilter(everything).set(RUN_ID, run_id).commit()
         return True
 
     def _rows_if_few(self, table: Any, snapshot: str | None) -> int | None:

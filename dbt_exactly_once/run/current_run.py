@@ -38,6 +38,12 @@ class Run(Publication):
     seeds: dict[str, str] = field(default_factory=dict)
     # what the session has in memory: how SQL names the relations, and the names of the copies
     in_memory: dict[str, str] = field(default_factory=dict)
+    # the names of the copies that have no rows
+    empty: set[str] = field(default_factory=set)
+    # the models of scratch tables that this run has no rows for
+    without_rows: set[str] = field(default_factory=set)
+    # whether any condition in seeds/trigger_conditions.csv has a service
+    has_services: bool = True
     # entries of history that had expired
     removed: int = 0
     # where main of a table stands that it adds to behind publication

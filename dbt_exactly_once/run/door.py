@@ -100,9 +100,9 @@ class ExactlyOnce:
         """What each ledger publishes."""
         return self._state.publications.snapshots(self._run)
 
-    def publish(self, news: int, findings: Sequence[str] = ()) -> None:
+    def publish(self, counts: Mapping[str, Any], news: int, findings: Sequence[str] = ()) -> None:
         """Make the run's branch the truth. See end.publish."""
-        end.publish(self._state, self._run, news, findings)
+        end.publish(self._state, self._run, counts, news, findings)
 
     def end(self, upkeep_every: int = 0, retention: Mapping[str, Any] | None = None) -> Run | None:
         """Give the lock back; returns the run that has ended. See end.end."""
@@ -114,6 +114,10 @@ class ExactlyOnce:
     def keep_in_memory(self, relation: Any) -> None:
         """Let the models behind a table or view read its rows from memory, where they are few."""
         keep_in_memory(self._engine, self._run, str(relation))
+
+    def empty(self, relation: Any, code: str) -> bool:
+        """Empty a scratch table that this code has made, without SQL; says whether it could."""
+        return self._engine.empty(str(relation), self._run.run_id, {"made-of-code": code})
 
     # ---------------------------------------------------------------- behind publication
 

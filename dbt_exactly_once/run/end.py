@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,26 +18,27 @@ from dbt_exactly_once.run.upkeep import Upkeep
 SAID_TRIGGERS = 20
 
 
-def publish(state: State, run: Run, news: int, findings: Sequence[str]) -> None:
+def publish(
+    state: State, run: Run, counts: Mapping[str, Any], news: int, findings: Sequence[str]
+) -> None:
     """Make the run's branch the truth, `published_runs` first.
 
-    news: how much the run has found that the last one did not know; where it is 0 and nothing was
-    landed, nothing is published. findings: lines for the end of the run. Raises
-    ExactlyOnceError where the count does not close or where another run has taken over meanwhile.
+    counts: those of the run's row in published_runs; news: how much the run has found that the last
+    one did not know; where it is 0 and nothing was landed, nothing is published. findings: lines
+    for the end of the run. Raises ExactlyOnceError where the count does not close or where another
+    run has taken over meanwhile.
     """
-    counts = state.engine.rows(
-        "select taken, decided, waiting, unrouted, rejected, to_json(decided_by_trigger) "
-        f"from {state.tables.record.relation} where run_number = {run.number}"
-    )[0]
     _leave_branch(state, run)
-    taken, *parts = (int(count) for count in counts[:5])
+    taken = counts["taken"]
+    parts = [counts[name] for name in ("decided", "waiting", "unrouted", "rejected")]
+    by_status = counts.get("decided_by_trigger") or []
     if taken != sum(parts):
         raise ExactlyOnceError(
             f"exactly_once: the count does not close: {taken} taken, but decided, waiting, "
             f"unrouted, rejected are {parts}; nothing is published; please report it"
         )
     if not run.publishes:
-        run.messages += _summary("preview, nothing is published", taken, parts, counts[5])
+        run.messages += _summary("preview, nothing is published", taken, parts, by_status)
         run.messages += findings
         return
     if not news and run.landed_now() == {k: v for k, v in run.consumed.items() if v}:
@@ -55,7 +55,7 @@ def publish(state: State, run: Run, news: int, findings: Sequence[str]) -> None:
     # where they are since this run has begun
     tagged = {name: {tag_of(state): consumed or ""} for name, consumed in run.consumed.items()}
     keep_consumed(state, run.landed, tagged)
-    run.messages += _summary(f"published run {run.number}", taken, parts, counts[5])
+    run.messages += _summary(f"published run {run.number}", taken, parts, by_status)
     run.messages += findings
     if run.removed:
         run.messages.append(f"{run.removed:,} expired history entries removed")
@@ -106,7 +106,7 @@ def _leave_branch(state: State, run: Run) -> None:
 
 
 def _summary(
-    outcome: str, taken: int, parts: Sequence[int], decided_by_trigger: str | None
+    outcome: str, taken: int, parts: Sequence[int], by_status: Sequence[Mapping[str, Any]]
 ) -> list[str]:
     """What a run has decided, in a line for the run and one for each of the first triggers."""
     decided, waiting, unrouted, rejected = parts
@@ -115,7 +115,7 @@ def _summary(
         f"{unrouted:,} unrouted, {rejected:,} rejected"
     ]
     by_trigger: dict[str, list[str]] = {}
-    for item in json.loads(decided_by_trigger or "[]"):
+    for item in by_status:
         by_trigger.setdefault(item["trigger_name"], []).append(
             f"{item['documents']:,} {item['status']}"
         )

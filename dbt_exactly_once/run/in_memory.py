@@ -26,8 +26,11 @@ def keep_in_memory(
     says in its place, by default the relation; the macro `from_memory` looks it up.
     """
     name = f"{relation.rpartition('.')[2]}_of_{run.run_id.replace('-', '_')}"
-    if engine.keep_in_memory(relation, name, snapshot):
+    number = engine.keep_in_memory(relation, name, snapshot)
+    if number is not None:
         run.in_memory[stands_for or relation] = name
+    if number == 0:
+        run.empty.add(name)
 
 
 def keep_state_of_work(engine: Engine, run: Run, relations: dict[str, str]) -> None:

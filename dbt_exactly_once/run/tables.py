@@ -40,7 +40,7 @@ class Tables:
         self.recreated = [
             Table(node["alias"], node["schema"])
             for node in scratch
-            if node["config"]["materialized"] == "table"
+            if node["config"]["materialized"] == "scratch"
         ]
 
     @property

@@ -3,6 +3,14 @@
         {%- do adapter.exactly_once.check_seeds_stayed() -%}
         {%- set query -%}
             select
+                (
+                    select
+                        to_json(struct(
+                            taken, decided, waiting, unrouted, rejected, decided_by_trigger
+                        ))
+                    from {{ this }}
+                    where run_number = {{ current_run().number }}
+                ) as counts,
                 (select count_if(not had_waited) from {{ ref('trigger_queue') }})
                 + (select count_if(is_decided) from {{ ref('decisions') }})
                 + (
@@ -21,7 +29,9 @@
                 ({{ run_findings() }}) as findings
         {%- endset -%}
         {%- set found = run_query(query).rows[0] -%}
-        {%- do adapter.exactly_once.publish(found.news | int, fromjson(found.findings)) -%}
+        {%- do adapter.exactly_once.publish(
+            fromjson(found.counts), found.news | int, fromjson(found.findings)
+        ) -%}
         {%- if var('preview_all_landed') -%}
             {#- behind the preview document_status is what was published -#}
             {%- set differences -%}

@@ -6,6 +6,8 @@
         expires_at > timestampadd(millisecond, {{ -skew }}, {{ queued.oldest }})
         or expires_at >= {{ latest_time() }}
 {%- endset -%}
+{%- set of_this_run = is_of_this_run(live, queued) -%}
+{%- do no_rows_where(of_this_run | trim == 'false' and is_empty(ref('in_execution_this_run'))) %}
 with
 
 keys as (
@@ -39,7 +41,7 @@ live_history as (
         expires_at,
         delivery_id
     from ({{ live }})
-    where {{ is_of_this_run(live, queued) | indent(4) }}
+    where {{ of_this_run | indent(4) }}
 
 ),
 

@@ -1,3 +1,4 @@
+{%- do no_rows_where(is_empty(last_published('open_documents'))) -%}
 with
 
 open_documents as (

@@ -1,11 +1,16 @@
 {#- Executions that land before the decision are applied with it: those since the last run, and if
     the journal has earlier ones (EARLY), all that have landed. -#}
-{%- set remembered = run_query(
-    "select 1 from " ~ last_published('journal_entries') ~ " as early left semi join "
-    ~ ref('decisions') ~ " as decided on early.delivery_id = decided.delivery_id "
-    ~ "and early.trigger_name = decided.trigger_name and decided.is_decided "
-    ~ "where early.event = 'EARLY' limit 1"
-).rows | length > 0 if current_run() else false -%}
+{%- set has_services = current_run().has_services if current_run() else false -%}
+{%- do no_rows_where(not has_services) -%}
+{%- set early = last_published('journal_entries') ~ " as early" -%}
+{%- set is_early = "early.event = 'EARLY' limit 1" -%}
+{%- set remembered = has_services
+    and run_query('select 1 from ' ~ early ~ ' where ' ~ is_early).rows | length > 0
+    and run_query(
+        'select 1 from ' ~ early ~ ' left semi join ' ~ ref('decisions') ~ ' as decided '
+        ~ 'on early.delivery_id = decided.delivery_id '
+        ~ 'and early.trigger_name = decided.trigger_name and decided.is_decided where ' ~ is_early
+    ).rows | length > 0 -%}
 with
 
 opened as (

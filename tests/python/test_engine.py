@@ -189,8 +189,8 @@ def test_small_tables_and_views_are_read_from_memory_as_they_are_stored(
     schema = table.rpartition(".")[0]
     start = engine.refs([table])[table]["main"]
     spark.sql(f"insert into {table} values (2)")
-    assert engine.keep_in_memory(table, "kept_now")
-    assert engine.keep_in_memory(table, "kept_before", start)
+    assert engine.keep_in_memory(table, "kept_now") is not None
+    assert engine.keep_in_memory(table, "kept_before", start) is not None
     spark.sql(f"insert into {table} values (3)")
     assert sorted(rows("select n from kept_now")) == [(1,), (2,)]
     assert rows("select n from kept_before") == [(1,)]
@@ -202,7 +202,7 @@ def test_small_tables_and_views_are_read_from_memory_as_they_are_stored(
     )
     spark.sql(f"create view {schema}.seen as select text from {schema}.odd")
     try:
-        assert engine.keep_in_memory(f"{schema}.odd", "kept_odd")
+        assert engine.keep_in_memory(f"{schema}.odd", "kept_odd") is not None
         shown = (
             "select hex(text), hex(structs[0].inner), structs[0].n, unix_micros(times['k']), "
             "nothing from "
@@ -210,7 +210,7 @@ def test_small_tables_and_views_are_read_from_memory_as_they_are_stored(
         assert rows(shown + "kept_odd") == rows(shown + f"{schema}.odd")
         assert rows("select hex(text) from kept_odd") == [("61FF",)]
         assert spark.table("kept_odd").schema == spark.table(f"{schema}.odd").schema
-        assert engine.keep_in_memory(f"{schema}.seen", "kept_seen")
+        assert engine.keep_in_memory(f"{schema}.seen", "kept_seen") is not None
         assert rows("select hex(text) from kept_seen") == [("61FF",)]
         engine.forget_in_memory(["kept_now", "kept_before", "kept_odd", "kept_seen"])
         assert not spark.catalog.tableExists("kept_odd")
@@ -222,9 +222,9 @@ def test_small_tables_and_views_are_read_from_memory_as_they_are_stored(
 def test_a_table_of_many_rows_is_not_read_from_memory(spark: SparkSession, table: str) -> None:
     engine = engine_of(Adapter(spark, "session"))
     spark.sql(f"insert into {table} select id from range({MOST_ROWS - 1})")
-    assert engine.keep_in_memory(table, "kept_most")
+    assert engine.keep_in_memory(table, "kept_most") is not None
     spark.sql(f"insert into {table} values (0)")
-    assert not engine.keep_in_memory(table, "kept_more")
+    assert engine.keep_in_memory(table, "kept_more") is None
     assert not spark.catalog.tableExists("kept_more")
     engine.forget_in_memory(["kept_most"])
 
@@ -241,7 +241,7 @@ def test_rows_are_counted_where_the_summary_of_a_snapshot_lacks_their_number(
         spark.sql(f"insert into {waiting} values ('a', 1), ('b', 2)")
         spark.sql(f"delete from {waiting} where p in ('a', 'b')")
         spark.sql(f"insert into {waiting} values ('a', 3)")
-        assert engine.keep_in_memory(waiting, "kept_waiting")
+        assert engine.keep_in_memory(waiting, "kept_waiting") is not None
         assert rows("select p, n from kept_waiting") == [("a", 3)]
         engine.forget_in_memory(["kept_waiting"])
     finally:

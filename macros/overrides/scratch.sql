@@ -1,0 +1,50 @@
+{% materialization scratch, adapter='spark' %}
+    {#- A table of this run, made anew by each run. One of which the model has said that this run has
+        no rows for it (see no_rows_where) is emptied by a call of Iceberg's API, which takes Spark no
+        plan, where it is as this code makes it. -#}
+    {%- set relation = this.incorporate(type='table') -%}
+    {%- set existing = load_cached_relation(this) -%}
+    {%- set code = adapter.exactly_once.code_version() -%}
+
+    {{ run_hooks(pre_hooks) }}
+
+    {%- if model.name in current_run().without_rows
+        and adapter.exactly_once.empty(relation, code) -%}
+        {%- call noop_statement('main', 'OK') -%}
+            -- this run has no rows for {{ relation }}
+        {%- endcall -%}
+    {%- else -%}
+        {%- if existing is not none and existing.is_view -%}
+            {%- do adapter.drop_relation(existing) -%}
+        {%- endif -%}
+        {%- call statement('main') -%}
+            create or replace table {{ relation }}
+            using iceberg
+            -- files of a run are small: in Iceberg's own splits all of it would be one task's
+            tblproperties (
+                'read.split.target-size' = '4194304',
+                'read.split.open-file-cost' = '1048576',
+                'made-of-code' = '{{ code }}'
+            )
+            as
+            {{ sql }}
+        {%- endcall -%}
+    {%- endif -%}
+
+    {{ run_hooks(post_hooks) }}
+
+    {{ return({'relations': [relation]}) }}
+{% endmaterialization %}
+
+{% macro no_rows_where(condition) -%}
+    {#- Notes, at the top of a model of a scratch table, that this run has no rows for it. -#}
+    {%- if current_run() and condition -%}
+        {%- do current_run().without_rows.add(model.name) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+{% macro is_empty(relation) -%}
+    {#- Whether this run knows that a relation, as ref or last_published give it, has no rows; False
+        also where that is not known. -#}
+    {{ return(current_run() is not none and (relation | string) in current_run().empty) }}
+{%- endmacro %}
