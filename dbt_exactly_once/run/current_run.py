@@ -40,10 +40,11 @@ class Run(Publication):
     in_memory: dict[str, str] = field(default_factory=dict)
     # the names of the copies that have no rows
     empty: set[str] = field(default_factory=set)
-    # the models of scratch tables that this run has no rows for
+    # the models of scratch tables and ledgers that this run has no rows for
     without_rows: set[str] = field(default_factory=set)
-    # whether any condition in seeds/trigger_conditions.csv has a service
-    has_services: bool = True
+    # how many deliveries it has left in the queue (`not_taken`), decided and not decided, how many
+    # documents it has opened and added to history; what is not known yet is left out
+    found: dict[str, int] = field(default_factory=dict)
     # entries of history that had expired
     removed: int = 0
     # where main of a table stands that it adds to behind publication

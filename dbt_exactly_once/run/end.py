@@ -44,7 +44,7 @@ def publish(
     if not news and run.landed_now() == {k: v for k, v in run.consumed.items() if v}:
         run.messages.append("nothing new, nothing published")
         return
-    unwritten = state.tables.ledgers.keys() - run.written
+    unwritten = state.tables.ledgers.keys() - run.written - run.without_rows
     if unwritten:
         raise ExactlyOnceError(
             f"exactly_once: run {run.run_id} has not written {', '.join(sorted(unwritten))} "

@@ -46,8 +46,6 @@ def check_seeds(
     problems = check.problems(seeds)
     if not problems:
         problems = check.of_preview(previewed, seeds["triggers"])
-    # a blank is what SQL takes for one, see the macro seed_value
-    run.has_services = any(row["service"].strip(" ") for row in seeds["trigger_conditions"].rows)
     if problems:
         raise ExactlyOnceError("\n".join(f"exactly_once: {problem}" for problem in problems))
 

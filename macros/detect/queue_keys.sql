@@ -20,7 +20,10 @@
                         )))
                     from {{ ref('trigger_queue') }}
                     where queue_outcome = 'QUEUED' and resolver is not null
-                ) as with_resolver
+                ) as with_resolver,
+                (
+                    select count_if(queue_outcome = 'WAITING') from {{ ref('trigger_queue') }}
+                ) as not_taken
             from (
                 select
                     trigger_name,
@@ -47,6 +50,7 @@
         {%- do current_run().bind_queue(
             found.most_of_one_key > 1, found.latest, fromjson(found.with_resolver)
         ) -%}
+        {%- do current_run().found.update({'not_taken': found.not_taken}) -%}
         {%- if found.oldest is not none -%}
             {%- do keys.update({'oldest': "timestamp '" ~ found.oldest ~ "'"}) -%}
         {%- endif -%}

@@ -1,12 +1,19 @@
 {% materialization incremental, adapter='spark', supported_languages=['sql', 'python'] %}
     {#- The ledgers are incremental models of two strategies: `append` adds this run's rows,
         `insert_overwrite` replaces all rows by them. Unlike dbt-spark's, this writes to the branch
-        of the run, makes no table (a ledger is there before the first run) and needs one statement.
+        of the run, makes no table (a ledger is there before the first run) and needs one statement,
+        and none where the model has said that this run has no rows for it (see no_rows_where).
         Every other incremental model is dbt-spark's. -#}
     {%- if 'transaction' not in model.tags -%}
         {{ return(dbt.materialization_incremental_spark()) }}
     {%- endif -%}
     {%- set relation = this.incorporate(type='table') -%}
+    {%- if current_run() and model.name in current_run().without_rows -%}
+        {%- call noop_statement('main', 'OK') -%}
+            -- this run changes nothing in {{ relation }}
+        {%- endcall -%}
+        {{ return({'relations': [relation]}) }}
+    {%- endif -%}
     {%- do adapter.exactly_once.guard(model.name) -%}
     {%- set replaces = config.get('incremental_strategy') == 'insert_overwrite' -%}
     {%- set names = model.columns.keys() | list -%}

@@ -37,7 +37,8 @@
 {% endmaterialization %}
 
 {% macro no_rows_where(condition) -%}
-    {#- Notes, at the top of a model of a scratch table, that this run has no rows for it. -#}
+    {#- Notes, at the top of a model, that this run has no rows for it: a scratch table is emptied
+        then, and a ledger stays as it was published. -#}
     {%- if current_run() and condition -%}
         {%- do current_run().without_rows.add(model.name) -%}
     {%- endif -%}

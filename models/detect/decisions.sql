@@ -1,3 +1,4 @@
+{{ config(post_hook='{{ note_decisions() }}') }}
 -- depends_on: {{ ref('resolver_answers') }}
 with
 

@@ -1,3 +1,4 @@
+{%- do no_rows_where(not has_found('decided')) -%}
 {{ config(incremental_strategy='append', partitioned_by='days(received_at)') }}
 select
     * except (started_at, expires_at, history_time_to_live_ms),

@@ -1,3 +1,6 @@
+{%- do no_rows_where(
+    not has_found('added') and is_empty(ref('in_execution_this_run'))
+) -%}
 {{
     config(
         incremental_strategy='append',

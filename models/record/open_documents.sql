@@ -1,3 +1,6 @@
+{%- do no_rows_where(
+    is_empty(last_published('open_documents')) and not has_found('opened')
+) -%}
 {{ config(incremental_strategy='insert_overwrite') }}
 with
 

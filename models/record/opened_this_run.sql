@@ -1,10 +1,9 @@
 {#- Executions that land before the decision are applied with it: those since the last run, and if
     the journal has earlier ones (EARLY), all that have landed. -#}
-{%- set has_services = current_run().has_services if current_run() else false -%}
-{%- do no_rows_where(not has_services) -%}
+{%- do no_rows_where(not has_found('opened')) -%}
 {%- set early = last_published('journal_entries') ~ " as early" -%}
 {%- set is_early = "early.event = 'EARLY' limit 1" -%}
-{%- set remembered = has_services
+{%- set remembered = current_run() and has_found('opened')
     and run_query('select 1 from ' ~ early ~ ' where ' ~ is_early).rows | length > 0
     and run_query(
         'select 1 from ' ~ early ~ ' left semi join ' ~ ref('decisions') ~ ' as decided '

@@ -1,3 +1,8 @@
+{%- do no_rows_where(
+    is_empty(last_published('waiting_deliveries'))
+    and not has_found('not_taken')
+    and not has_found('undecided')
+) -%}
 -- depends_on: {{ ref('triggers_this_run') }}
 {{
     config(
