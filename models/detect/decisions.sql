@@ -1,4 +1,3 @@
-{{ config(post_hook='{{ note_decisions() }}') }}
 -- depends_on: {{ ref('resolver_answers') }}
 with
 
