@@ -170,17 +170,17 @@ def test_a_scratch_table_of_another_run_is_not_published(runs: DbtRuns) -> None:
     runs.land("deliveries", [delivery(1)])
     decisions = runs.own("models") / "detect" / "decisions.sql"
     right = decisions.read_text()
-    replaced = (
-        "create or replace table {{ this }} using iceberg as select * except (for_run_id), "
-        "'00000000-zombie' as for_run_id from {{ this }}"
-    )
-    decisions.write_text(f'{{{{ config(post_hook="{replaced}") }}}}\n{right}')
+    maker = "set `spark.sql.iceberg.snapshot-property.run-id` = "
+    hooks = [
+        maker + "00000000-zombie",
+        "create or replace table {{ this }} using iceberg as select * from {{ this }}",
+        maker + "{{ invocation_id }}",
+    ]
+    decisions.write_text(f"{{{{ config(post_hook={hooks}) }}}}\n{right}")
     runs.forget_parsed()
     told = failures(runs.dbt(*BUILD))
-    assert sorted(text.split(":")[0] for text in told) == [
-        "a_completed_entry_has_the_times_of_its_processing_entry",
-        "every_taken_delivery_has_exactly_one_fate",
-    ]
+    assert [text.split(":")[0] for text in told] == ["published_runs"]
+    assert "decisions was written by run 00000000-zombie while run" in told[0]
     assert (published(runs), decided(runs)) == (0, set())
 
     decisions.write_text(right)
