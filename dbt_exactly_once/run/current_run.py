@@ -24,10 +24,12 @@ class Run(Publication):
     removal_bound: str | None = None
     # what the SQL of its queue depends on, see the macro queue_facts
     queue_facts: dict[str, Any] = field(default_factory=dict)
-    # what its queue was found to hold: whether any key comes more than once, and the greatest
-    # received_at; known behind trigger_queue
+    # what its queue was found to hold, known behind trigger_queue: how many deliveries have a key
+    # that comes more than once, the hashes of these keys unless they are many, and the greatest
+    # received_at
     knows_queue: bool = False
-    keys_come_again: bool = True
+    in_chains: int = 1
+    hashes_of_chains: list[int] | None = None
     latest_in_queue: str | None = None
     # of its deliveries whose trigger has a resolver: the triggers, and the days of received_at
     triggers_with_resolver: list[str] = field(default_factory=list)
@@ -64,14 +66,19 @@ class Run(Publication):
         self.removed = entries
 
     def bind_queue(
-        self, keys_come_again: bool, latest: str | None, with_resolver: list[dict[str, str]]
+        self,
+        in_chains: int,
+        hashes_of_chains: list[int] | None,
+        latest: str | None,
+        with_resolver: list[dict[str, str]],
     ) -> None:
         """Keep what the queue of this run was found to hold.
 
         with_resolver: the triggers and days of deliveries whose trigger has a resolver.
         """
         self.knows_queue = True
-        self.keys_come_again = keys_come_again
+        self.in_chains = int(in_chains)
+        self.hashes_of_chains = hashes_of_chains
         self.latest_in_queue = latest
         self.triggers_with_resolver = sorted({found["trigger_name"] for found in with_resolver})
         self.days_with_resolver = sorted({found["day"] for found in with_resolver})

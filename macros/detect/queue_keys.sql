@@ -6,12 +6,17 @@
         remembers what else its queue was found to hold, see bind_queue. -#}
     {%- set keys = {'oldest': forever(), 'number': none} -%}
     {%- if current_run() -%}
+        {%- set most_hashes = 1000 -%}
         {%- set query -%}
             select
                 cast(min(oldest) as string) as oldest,
                 coalesce(sum(deliveries), 0) as deliveries,
                 coalesce(max(deliveries), 0) as most_of_one_key,
                 max_by(trigger_name, deliveries) as trigger_of_most,
+                sum(if(deliveries > 1, deliveries, 0)) as in_chains,
+                to_json(slice(
+                    collect_list(if(deliveries > 1, key_hash, null)), 1, {{ most_hashes + 1 }}
+                )) as hashes,
                 cast(({{ latest_in_queue() }}) as string) as latest,
                 (
                     select
@@ -27,6 +32,7 @@
             from (
                 select
                     trigger_name,
+                    key_hash,
                     min(received_at) as oldest,
                     count(*) as deliveries
                 from {{ ref('trigger_queue') }}
@@ -47,8 +53,12 @@
             ) -%}
         {%- endif -%}
         {%- do keys.update({'number': found.deliveries}) -%}
+        {%- set hashes = fromjson(found.hashes) -%}
         {%- do current_run().bind_queue(
-            found.most_of_one_key > 1, found.latest, fromjson(found.with_resolver)
+            found.in_chains or 0,
+            hashes if hashes | length <= most_hashes else none,
+            found.latest,
+            fromjson(found.with_resolver),
         ) -%}
         {%- do current_run().found.update({'not_taken': found.not_taken}) -%}
         {%- if found.oldest is not none -%}

@@ -29,7 +29,7 @@
     {%- call statement('main') -%}
         -- delete and insert: in dynamic mode, which dbt-spark sets for insert_overwrite, an
         -- overwrite without rows would replace nothing
-        insert into {{ relation }} {{ 'replace where true' if replaces else 'by name' }}
+        insert into {{ relation }} {{ 'replace where true' if replaces else written_where_it_is() }}
         select {{ names | join(', ') }}
         from (
             {{ sql }}
@@ -40,3 +40,14 @@
 
     {{ return({'relations': [relation]}) }}
 {% endmaterialization %}
+
+{% macro written_where_it_is() -%}
+    {#- How rows are appended. Before a write Iceberg brings the rows of each partition together, so that
+        it makes few files. In a run of some size and few days that shuffles all rows to save a file or
+        two, and takes as long as the write. -#}
+    {%- set run = current_run() -%}
+    {%- set days = run.queue_facts.get('landed_days') -%}
+    {%- set decided = run.found.get('decided', 0) -%}
+    {{ "with (`distribution-mode` = 'none') " if 10000 < decided <= 1000000 and days | length <= 2 -}}
+    by name
+{%- endmacro %}

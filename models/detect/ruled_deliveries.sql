@@ -6,7 +6,7 @@ with
 -- a run in which every key comes once leaves the fold out, which saves a tenth of a small run
 chained as (
 
-    {% if not run or run.keys_come_again -%}
+    {% if not run or run.in_chains -%}
         select * from {{ ref('chained_deliveries') }}
     {%- else -%}
         select
@@ -24,7 +24,8 @@ chained as (
 -- the history_state of each delivery; in a chain it also covers the deliveries before it
 meeting as (
 
-    select
+    -- of few the plan would shuffle every delivery before it knows how few they are
+    select {{ '/*+ broadcast(chained) */' if run and run.in_chains <= 10000 }}
         queued.*,
         coalesce(chained.is_behind, false) as is_behind,
         coalesce(chained.is_behind_unanswered, false) as is_behind_unanswered,
