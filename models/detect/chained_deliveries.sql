@@ -1,33 +1,23 @@
 {{ config(materialized='ephemeral') }}
-{%- set hashes = current_run().hashes_of_chains if current_run() else none %}
+{#- of few chains the hashes are known: no other delivery is shuffled -#}
+{%- set hashes = current_run().hashes_of_chains if current_run() else none -%}
+{%- set may_be_in_chain = 'uses_history' if hashes is none
+    else 'key_hash in (' ~ (hashes | join(', ') or 'null') ~ ')' %}
 with
 
 -- most keys come once in a run: they need no chain, only their row of history_matches
-{% if hashes is not none -%}
-    in_chains as (
+keys_that_come_again as (
 
-        select * from {{ ref('queued_deliveries') }}
-        where uses_history and key_hash in ({{ hashes | join(', ') or 'null' }})
-
-    ),
-{%- else -%}
-in_chains as (
-
-    select * from {{ ref('queued_deliveries') }}
-    left semi join (
-        select
-            trigger_name,
-            key_hash,
-            key_check
-        from {{ ref('queued_deliveries') }}
-        where uses_history
-        group by trigger_name, key_hash, key_check
-        having count(*) > 1
-    ) using (trigger_name, key_hash, key_check)
-    where uses_history
+    select
+        trigger_name,
+        key_hash,
+        key_check
+    from {{ ref('queued_deliveries') }}
+    where uses_history and {{ may_be_in_chain }}
+    group by trigger_name, key_hash, key_check
+    having count(*) > 1
 
 ),
-{%- endif %}
 
 chains as (
 
@@ -54,7 +44,13 @@ chains as (
                 )
             )
         ) as deliveries
-    from in_chains as queued
+    from {{ ref('queued_deliveries') }} as queued
+    left semi join keys_that_come_again
+        on
+            queued.key_hash = keys_that_come_again.key_hash
+            and queued.key_check = keys_that_come_again.key_check
+            and queued.trigger_name = keys_that_come_again.trigger_name
+    where queued.uses_history and queued.{{ may_be_in_chain }}
     group by queued.trigger_name, queued.key_hash, queued.key_check
 
 ),
