@@ -3,7 +3,7 @@
     make bench
     python benchmarks/bench.py [--live 2e6] [--expired 2e6] [--deliveries 200000] [--rounds 3]
         [--parts rivals,writes,imports,expired,live,size,hot,commits,triggers,unfinished,services,
-        storage,start,loop,sizing]
+        storage,start,floor,loop,sizing]
         [--place .lake/bench] [--master 'local[1]']
 
 Rounds are interleaved: every contestant runs once, then all again. Prints medians and ratios,
@@ -20,13 +20,14 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import psutil
 import yaml
+from floor import small_runs
 from lake import NOW, PROJECT, TRIGGER, Lake, write_project
 from loop import delivery_to_status, summary
 from matplotlib import pyplot
@@ -467,6 +468,21 @@ def start(options: argparse.Namespace) -> dict[str, Any]:
     return {"rounds": rounds, "medians": found}
 
 
+def floor(options: argparse.Namespace) -> dict[str, Any]:
+    """A run of one delivery in a warm session: the transaction, and the build of a schedule."""
+    lake = open_lake(
+        options, 200_000, 200_000, "floor", {"spark.sql.ui.retainedExecutions": "1000"}
+    )
+    rounds = small_runs(lake, max(options.rounds, 5))
+    found = {
+        way: {name: statistics.median(one[name] for one in runs) for name in runs[0]}
+        for way, runs in rounds.items()
+    }
+    for way, medians_of_way in found.items():
+        print(f"{way:14}" + "".join(f"{n:>12} {v:.2f}" for n, v in medians_of_way.items()))
+    return {"rounds": rounds, "medians": found}
+
+
 def loop(options: argparse.Namespace) -> dict[str, Any]:
     """From delivery to status in a loop that stays warm; `--rounds 200` for the 99th percentile."""
     found = delivery_to_status(options.place / "loop", max(options.rounds, 20))
@@ -519,6 +535,7 @@ PARTS = {
         services,
         storage,
         start,
+        floor,
         loop,
         sizing,
     )
@@ -528,8 +545,15 @@ PARTS = {
 # ---------------------------------------------------------------- the whole
 
 
-def open_lake(options: argparse.Namespace, live_entries: int, expired: int, part: str = "") -> Lake:
+def open_lake(
+    options: argparse.Namespace,
+    live_entries: int,
+    expired: int,
+    part: str = "",
+    more: Mapping[str, str] | None = None,
+) -> Lake:
     settings = {"spark.driver.memory": options.memory, "spark.sql.shuffle.partitions": "8"}
+    settings |= more or {}
     if options.master:
         settings |= {"spark.master": options.master, "spark.executor.memory": options.memory}
     return Lake.open(options.place, live_entries, expired, settings, part)
