@@ -1,7 +1,7 @@
 {#- Executions that land before the decision are applied with it: those since the last run, and if
     the journal has earlier ones (EARLY), all that have landed. -#}
 {%- do no_rows_where(not has_found('opened')) -%}
-{%- set early = last_published('journal_entries') ~ " as early" -%}
+{%- set early = last_published('journal_entries') ~ " as early" if current_run() -%}
 {%- set is_early = "early.event = 'EARLY' limit 1" -%}
 {%- set remembered = current_run() and has_found('opened')
     and run_query('select 1 from ' ~ early ~ ' where ' ~ is_early).rows | length > 0
