@@ -13,7 +13,7 @@
     limit 1
 {%- endset -%}
 {%- set run = current_run() -%}
-{%- set has_commands = run.has_landed('trigger_commands') if run else true -%}
+{%- set has_commands = not execute or (run and run.has_landed('trigger_commands')) -%}
 {%- set has_strays = not execute or (
     run and run.has_landed('trigger_executions') and run_query(strays).rows | length > 0
 ) -%}
