@@ -45,7 +45,8 @@ class Run(Publication):
     # the models of scratch tables and ledgers that this run has no rows for
     without_rows: set[str] = field(default_factory=set)
     # how many deliveries it has left in the queue (`not_taken`), decided and not decided, how many
-    # documents it has opened and added to history; what is not known yet is left out
+    # documents it has opened and added to history, how many hashes history knows (`known`); what is
+    # not known yet, or not at all, is left out
     found: dict[str, int] = field(default_factory=dict)
     # entries of history that had expired
     removed: int = 0

@@ -6,7 +6,7 @@
         statistics cannot rule them out. A run with many keys would read key_hash twice for little.
 
         history: the live part of history_ledger, a query; keys: see queue_keys. -#}
-    {%- set few_keys, few_hashes = 10000, 1000 -%}
+    {%- set few_keys = 10000 -%}
     {%- set hashes %}
         select key_hash from {{ ref('trigger_queue') }}
         where queue_outcome = 'QUEUED' and uses_history
@@ -19,10 +19,13 @@
         {%- set known = run_query(
             'select distinct key_hash from (select key_hash from (' ~ history ~ ') where '
             ~ bitmap ~ ') left semi join (' ~ hashes ~ ') using (key_hash) limit '
-            ~ (few_hashes + 1)
+            ~ (most_literals() + 1)
         ).columns[0].values() -%}
     {%- endif -%}
-    {%- if known is none or known | length > few_hashes -%}
+    {%- if known is not none -%}
+        {%- do current_run().found.update({'known': known | length}) -%}
+    {%- endif -%}
+    {%- if known is none or known | length > most_literals() -%}
         {{ bitmap }}
     {%- elif known | length == 0 -%}
         false

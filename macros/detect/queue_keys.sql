@@ -6,7 +6,6 @@
         remembers what else its queue was found to hold, see bind_queue. -#}
     {%- set keys = {'oldest': forever(), 'number': none} -%}
     {%- if current_run() -%}
-        {%- set most_hashes = 1000 -%}
         {%- set query -%}
             select
                 cast(min(oldest) as string) as oldest,
@@ -15,7 +14,7 @@
                 max_by(trigger_name, deliveries) as trigger_of_most,
                 sum(if(deliveries > 1, deliveries, 0)) as in_chains,
                 to_json(slice(
-                    collect_list(if(deliveries > 1, key_hash, null)), 1, {{ most_hashes + 1 }}
+                    collect_list(if(deliveries > 1, key_hash, null)), 1, {{ most_literals() + 1 }}
                 )) as hashes,
                 cast(({{ latest_in_queue() }}) as string) as latest,
                 (
@@ -56,7 +55,7 @@
         {%- set hashes = fromjson(found.hashes) -%}
         {%- do current_run().bind_queue(
             found.in_chains or 0,
-            hashes if hashes | length <= most_hashes else none,
+            hashes if hashes | length <= most_literals() else none,
             found.latest,
             fromjson(found.with_resolver),
         ) -%}

@@ -29,7 +29,7 @@
     {%- call statement('main') -%}
         -- delete and insert: in dynamic mode, which dbt-spark sets for insert_overwrite, an
         -- overwrite without rows would replace nothing
-        insert into {{ relation }} {{ 'replace where true' if replaces else written_where_it_is() }}
+        insert into {{ relation }} {{ 'replace where true' if replaces else append_by_name() }}
         select {{ names | join(', ') }}
         from (
             {{ sql }}
@@ -41,7 +41,7 @@
     {{ return({'relations': [relation]}) }}
 {% endmaterialization %}
 
-{% macro written_where_it_is() -%}
+{% macro append_by_name() -%}
     {#- How rows are appended. Before a write Iceberg brings the rows of each partition together, so that
         it makes few files. In a run of some size and few days that shuffles all rows to save a file or
         two, and takes as long as the write. -#}

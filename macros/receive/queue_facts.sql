@@ -22,7 +22,6 @@
         'landed_days': none,
     } -%}
     {%- if run -%}
-        {%- set few = 1000 -%}
         {%- set asked -%}
             select
                 triggers.*,
@@ -42,7 +41,7 @@
                 ) as landed_days,
                 (
                     select to_json(collect_list(xxhash64(delivery_id)))
-                    from (select delivery_id from {{ ref('stg_deliveries') }} limit {{ few + 1 }})
+                    from (select delivery_id from {{ ref('stg_deliveries') }} limit {{ most_literals() + 1 }})
                 ) as landed_hashes
             from (
                 select
@@ -60,7 +59,7 @@
         {#- of few deliveries the hashes are literals, which take no join: one that another id has too
             makes this run look twice, and no more -#}
         {%- set hashes = fromjson(found.landed_hashes) -%}
-        {%- set are_few = hashes | length <= few -%}
+        {%- set are_few = hashes | length <= most_literals() -%}
         {%- set repeated -%}
             select 1
             from (

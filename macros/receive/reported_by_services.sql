@@ -3,6 +3,14 @@
     event in ('STARTED', 'SUCCESS', 'ERROR', 'TRANSIENT_ERROR')
 {%- endmacro %}
 
+{% macro reported_at(executions) -%}
+    {#- When a service has reported, by a row of landing.trigger_executions; null where it tells no
+        time. -#}
+    coalesce(
+        {{ executions }}.recorded_at, {{ executions }}.ended_at, {{ executions }}.started_at
+    )
+{%- endmacro %}
+
 {% macro reported_by_services(executions, settings, resumed_now='resumed_at') -%}
     {#- What services have reported of each document: one row per delivery and trigger. Of several
         reports an end rules, else the latest; of the same instant a start comes first. Rows with an
@@ -68,10 +76,10 @@
             *,
             struct(
                 event in ('SUCCESS', 'ERROR') as is_final,
-                coalesce(recorded_at, ended_at, started_at, {{ read_at }}) as at,
+                coalesce({{ reported_at('executions') }}, {{ read_at }}) as at,
                 event != 'STARTED' as is_end
             ) as spoken
-        from {{ executions }}
+        from {{ executions }} as executions
         where {{ is_report() }}
     ) as executions
     inner join {{ settings }} as settings on executions.trigger_name = settings.trigger_name

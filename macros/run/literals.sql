@@ -14,3 +14,8 @@
         {%- endfor -%}
     ) as map<string, string>)
 {%- endmacro %}
+
+{% macro most_literals() -%}
+    {#- So many values at most are written into a statement, in place of a join with their table. -#}
+    {{ return(1000) }}
+{%- endmacro %}

@@ -12,7 +12,7 @@
                     where run_number = {{ current_run().number }}
                 ) as counts,
                 (select count_if(not had_waited) from {{ ref('trigger_queue') }})
-                + (select count_if(is_decided) from {{ ref('decisions') }})
+                + {{ current_run().found.decided }}
                 + (
                     select count_if(has_news or ended_by is not null)
                     from {{ ref('in_execution_this_run') }}
@@ -22,7 +22,10 @@
                         count_if(
                             suspensions != published_suspensions
                             -- enabled, disabled or gone from the seed since
-                            or (not is_first_seen and takes_documents != took_documents)
+                            or (
+                                not is_first_seen
+                                and (takes_documents != took_documents or is_enabled != was_enabled)
+                            )
                         )
                     from {{ ref('triggers_this_run') }}
                 ) as news,

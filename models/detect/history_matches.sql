@@ -7,7 +7,7 @@
         or expires_at >= {{ latest_time() }}
 {%- endset -%}
 {%- set of_this_run = is_of_this_run(live, queued) -%}
-{%- do no_rows_where(of_this_run | trim == 'false' and is_empty(ref('in_execution_this_run'))) %}
+{%- do no_rows_where(not has_found('known') and is_empty(ref('in_execution_this_run'))) %}
 with
 
 keys as (

@@ -7,7 +7,10 @@
     ~ 'and parent_id is not null and cast(snapshot_id as string) = (select max_by('
     ~ "landed_snapshots['trigger_executions'], run_number) from " ~ ref('published_runs') ~ ')'
 ) if current_run() else none -%}
-{%- set start = consumed.rows[0][0] if consumed is not none and consumed.rows else none -%}
+{%- set since = '' -%}
+{%- if consumed is not none and consumed.rows -%}
+    {%- set since = " with (`start-snapshot-id` = '" ~ consumed.rows[0][0] ~ "')" -%}
+{%- endif -%}
 {#- A serial trigger finishes what it has begun before one that has landed late. In a view Spark
     finds no window that has a name. -#}
 {%- set in_line = 'partition by trigger_name, has_ended '
@@ -40,9 +43,8 @@ news as (
     from (
         select
             *,
-            coalesce(recorded_at, ended_at, started_at) as spoken_at
-        from {{ executions }}
-        {%- if start is not none %} with (`start-snapshot-id` = '{{ start }}'){% endif %}
+            {{ reported_at('executions') }} as spoken_at
+        from {{ executions }}{{ since }} as executions
     ) as executions
     inner join open_documents
         on

@@ -1,4 +1,4 @@
-{%- do no_rows_where(current_run() and is_empty(last_published('open_documents'))) -%}
+{%- do no_rows_where(is_empty(last_published('open_documents'))) -%}
 with
 
 open_documents as (

@@ -1,7 +1,7 @@
 {#- Deliveries that come to the queue again: those that wait, documents that come back as a
     recovery, and resubmissions. -#}
 {%- do no_rows_where(
-    current_run() and is_empty(last_published('waiting_deliveries'))
+    is_empty(last_published('waiting_deliveries'))
     and is_empty(ref('in_execution_this_run'))
     and is_empty(ref('resubmissions_this_run'))
 ) -%}

@@ -152,6 +152,7 @@ known as (
         states.history_removed_until,
         coalesce(states.took_documents, false) as took_documents,
         coalesce(states.enabled, false) as was_enabled,
+        settings.enabled and settings.is_in_seed as is_enabled,
         states.known_since_run_id,
         -- attempts are counted from here on
         greatest(
@@ -179,12 +180,12 @@ final as (
 
     select
         *,
-        enabled and is_in_seed and not is_suspended as takes_documents,
+        is_enabled and not is_suspended as takes_documents,
         -- its waiting rows are rewritten while it takes documents, in the run in which it stops,
         -- and where something else stops it now
         took_documents
-        or (enabled and is_in_seed and not is_suspended)
-        or (enabled and is_in_seed) != was_enabled as rewrites_waiting,
+        or (is_enabled and not is_suspended)
+        or is_enabled != was_enabled as rewrites_waiting,
         is_first_seen
         and takes_from is not null
         and {{ current_run().number if current_run() else 1 }} > 1

@@ -9,10 +9,7 @@ strays as (
         executions.service,
         count(*) as executions,
         bool_or(executions.event = 'SUCCESS') as has_succeeded,
-        max_by(
-            executions.event,
-            coalesce(executions.recorded_at, executions.ended_at, executions.started_at)
-        ) as last_event,
+        max_by(executions.event, {{ reported_at('executions') }}) as last_event,
         max(executions.recorded_at) as last_recorded_at
     from {{ ref('stg_trigger_executions') }} as executions
     left anti join {{ ref('in_execution_this_run') }} as open_before

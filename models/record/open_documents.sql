@@ -1,5 +1,5 @@
 {%- do no_rows_where(
-    current_run() and is_empty(last_published('open_documents')) and not has_found('opened')
+    is_empty(last_published('open_documents')) and not has_found('opened')
 ) -%}
 {{ config(incremental_strategy='insert_overwrite') }}
 with

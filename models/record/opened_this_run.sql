@@ -1,15 +1,19 @@
 {#- Executions that land before the decision are applied with it: those since the last run, and if
     the journal has earlier ones (EARLY), all that have landed. -#}
 {%- do no_rows_where(not has_found('opened')) -%}
-{%- set early = last_published('journal_entries') ~ " as early" if current_run() -%}
-{%- set is_early = "early.event = 'EARLY' limit 1" -%}
-{%- set remembered = current_run() and has_found('opened')
-    and run_query('select 1 from ' ~ early ~ ' where ' ~ is_early).rows | length > 0
-    and run_query(
-        'select 1 from ' ~ early ~ ' left semi join ' ~ ref('decisions') ~ ' as decided '
-        ~ 'on early.delivery_id = decided.delivery_id '
-        ~ 'and early.trigger_name = decided.trigger_name and decided.is_decided where ' ~ is_early
-    ).rows | length > 0 -%}
+{%- set remembered = false -%}
+{%- if current_run() and has_found('opened') -%}
+    {%- set early -%}
+        (select delivery_id, trigger_name from {{ last_published('journal_entries') }}
+        where event = 'EARLY')
+    {%- endset -%}
+    {#- most journals have none, which spares a look at the decisions -#}
+    {%- set remembered = run_query('select 1 from ' ~ early ~ ' limit 1').rows | length > 0
+        and run_query(
+            'select 1 from ' ~ early ~ ' left semi join (select * from ' ~ ref('decisions')
+            ~ ' where is_decided) using (delivery_id, trigger_name) limit 1'
+        ).rows | length > 0 -%}
+{%- endif -%}
 with
 
 opened as (

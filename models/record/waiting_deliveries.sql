@@ -1,5 +1,5 @@
 {%- do no_rows_where(
-    current_run() and is_empty(last_published('waiting_deliveries'))
+    is_empty(last_published('waiting_deliveries'))
     and not has_found('not_taken')
     and not has_found('undecided')
 ) -%}

@@ -219,6 +219,22 @@ def test_small_tables_and_views_are_read_from_memory_as_they_are_stored(
         spark.sql(f"drop table {schema}.odd purge")
 
 
+def test_a_table_is_emptied_for_a_run_where_it_is_as_the_code_makes_it(
+    spark: SparkSession, table: str, rows: Rows
+) -> None:
+    engine = engine_of(Adapter(spark, "session"))
+    spark.sql(f"insert into {table} values (2)")
+    assert not engine.empty(table, "run", {"made-of-code": "new"})
+    assert not engine.empty(f"{table}_of_nobody", "run", {})
+    assert rows(f"select count(*) > 0 from {table}") == [(True,)]
+    spark.sql(f"alter table {table} set tblproperties ('made-of-code' = 'new')")
+    assert engine.empty(table, "run", {"made-of-code": "new"})
+    assert rows(f"select count(*) from {table}") == [(0,)]
+    assert engine.snapshot_runs([table]) == {table: "run"}
+    assert engine.keep_in_memory(table, "kept_empty") == 0
+    engine.forget_in_memory(["kept_empty"])
+
+
 def test_a_table_of_many_rows_is_not_read_from_memory(spark: SparkSession, table: str) -> None:
     engine = engine_of(Adapter(spark, "session"))
     spark.sql(f"insert into {table} select id from range({MOST_ROWS - 1})")

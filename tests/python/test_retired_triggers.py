@@ -94,6 +94,10 @@ def test_two_changes_of_a_trigger_in_one_run_name_what_stops_it_now(runs: DbtRun
         ],
     )
     assert stopped(6, enabled=False) == [("DISABLED",)]
+    runs.land("trigger_commands", [command("kept", "SUSPEND", 7)])
+    assert stopped(8, enabled=True) == [("SUSPENDED",)]
+    # without other news
+    assert stopped(9, enabled=False) == [("DISABLED",)]
     assert runs.rows(
         "select event, trigger_name, message from {schema}.journal_entries "
         "where event in ('RESUMED', 'IGNORED_COMMAND') order by 1, 2, 3"

@@ -18,7 +18,7 @@ reported as (
                     sort_array(
                         collect_list(
                             named_struct(
-                                'reported_at', coalesce(recorded_at, ended_at, started_at),
+                                'reported_at', {{ reported_at('executions') }},
                                 'execution_id', execution_id,
                                 'event', event,
                                 'attempt', attempt,
@@ -37,7 +37,7 @@ reported as (
                 ', '
             )
         ) as reported
-    from {{ source('landing', 'trigger_executions') }}
+    from {{ source('landing', 'trigger_executions') }} as executions
     group by delivery_id, trigger_name
 
 ),

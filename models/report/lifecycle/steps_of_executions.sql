@@ -33,7 +33,7 @@ executions as (
         executions.event,
         executions.attempt,
         executions.message,
-        coalesce(executions.recorded_at, executions.ended_at, executions.started_at) as told_at,
+        {{ reported_at('executions') }} as told_at,
         -- the run that decided it; the next run with an event of this document ended it
         to_be_executed.run_number,
         max(
