@@ -285,8 +285,10 @@ def test_what_returns_is_decided_or_waits_and_what_was_rejected_shuts_out_nothin
     assert runs.rows(
         "select delivery_id from {schema}.rejected_deliveries where reason = 'REPEATED' order by 1"
     ) == [("doubt",), ("seen",), ("w",)]
-    # what no run has consumed is not forgotten
+    # what no run has consumed is not forgotten; of a doubt somebody has looked at, all else is
     runs.land("deliveries", [delivery("just landed", THEN)])
+    looked = {"trigger_name": "records"}
+    runs.run("run-operation", operation="mark_looked_at", arguments_of_operation=looked)
     keep = {"keep_journal_days": 1, "keep_landed_days": 1}
     runs.run("run-operation", operation="maintain", variables=keep)
     assert ("just landed",) in runs.rows("select delivery_id from {landing}.deliveries")
