@@ -29,9 +29,9 @@ NOBODY = "amqp://guest:secret@127.0.0.1:1"
 # ends the process at once when the broker has confirmed and nothing is recorded
 KILLED_BEFORE_RECORD = """
 import os, signal, sys
+from pyspark.sql.readwriter import DataFrameWriterV2
 from dbt_exactly_once import cli
-from dbt_exactly_once.services.error_sender import ErrorSender
-ErrorSender._record = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+DataFrameWriterV2.append = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 cli.main(sys.argv[1:])
 """
 
