@@ -46,7 +46,11 @@
                 ) as landed_days,
                 (
                     select to_json(collect_list(xxhash64(delivery_id)))
-                    from (select delivery_id from {{ ref('stg_deliveries') }} limit {{ most_literals() + 1 }})
+                    from (
+                        select delivery_id
+                        from {{ ref('stg_deliveries') }}
+                        limit {{ most_literals() + 1 }}
+                    )
                 ) as landed_hashes
             from (
                 select
