@@ -154,10 +154,9 @@ def _say_what_is_queued(queue: GraphQueue, *arguments: Any, **options: Any) -> N
 
 # ---------------------------------------------------------------- ephemeral models
 
-# the begin of a query that has CTEs, behind comments
-_WITH = re.compile(
-    r"(?:\s|--[^\n]*|/\*.*?\*/)*with\b(?:\s+recursive\b)?", re.IGNORECASE | re.DOTALL
-)
+_COMMENT = re.compile(r"\s*(?:--[^\n]*|/\*.*?\*/)", re.DOTALL)
+# the begin of a query that has CTEs
+_WITH = re.compile(r"\s*with\b(?:\s+recursive\b)?", re.IGNORECASE)
 
 
 def _put_ctes_first(sql: str, ctes: Sequence[Any]) -> str:
@@ -168,10 +167,13 @@ def _put_ctes_first(sql: str, ctes: Sequence[Any]) -> str:
     if not ctes:
         return sql
     listed = ", ".join(cte.sql for cte in ctes)
-    found = _WITH.match(sql)
+    start = 0
+    while comment := _COMMENT.match(sql, start):
+        start = comment.end()
+    found = _WITH.match(sql, start)
     if found is None:
         return f"with{listed} {sql}"
-    return f"{found.group()}{listed}, {sql[found.end() :]}"
+    return f"{sql[: found.end()]}{listed}, {sql[found.end() :]}"
 
 
 # ---------------------------------------------------------------- all of them

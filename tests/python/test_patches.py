@@ -110,6 +110,9 @@ def test_dbt_still_tells_an_error_with_the_stack_of_java(dbts_own: dict[str, Any
         "\n-- with no CTE\n/* with\nb as */ WITH a as (select 1) select * from a",
         "with recursive a as (select 1) select * from a",
         "\n  select 'with' from without",
+        "-- orders with their totals\n/* with */ select 1",
+        # as long as a person draws it
+        f"--{'-' * 98}\n" + "-- a line   \n" * 40 + "select 1",
     ],
 )
 def test_ephemeral_models_go_where_dbt_puts_them(dbts_own: dict[str, Any], sql: str) -> None:
