@@ -23,10 +23,10 @@ from dbt_exactly_once.errors import one_line
 from dbt_exactly_once.landing.files import UnreadableFileError
 from dbt_exactly_once.landing.land import land
 from dbt_exactly_once.landing.sources import Sources
-from dbt_exactly_once.loop.project_files import Seen, files_of_project
 from dbt_exactly_once.loop.round import Round, pause_after
 from dbt_exactly_once.loop.warm_dbt import SILENT, dbt, parse
 from dbt_exactly_once.resolvers.hooks import load_hooks
+from dbt_exactly_once.run.project_files import Seen, files_of_project
 from dbt_exactly_once.run.state import State
 from dbt_exactly_once.services.executions import Executions
 from dbt_exactly_once.services.model_services import model_services

@@ -23,12 +23,12 @@ from dbt_exactly_once.landing.landed_rows import LandedRows
 from dbt_exactly_once.resolvers.asking import ask_resolvers
 from dbt_exactly_once.resolvers.hooks import load_hooks
 from dbt_exactly_once.run import begin, behind_publication, end, filters, operations, seeds
-from dbt_exactly_once.run.code_version import code_version
 from dbt_exactly_once.run.consumption import landed_rows
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.ensure_tables import ensure_tables
 from dbt_exactly_once.run.guards import guard_ledger, guard_lock
 from dbt_exactly_once.run.in_memory import keep_in_memory
+from dbt_exactly_once.run.project_files import code_version
 from dbt_exactly_once.run.state import State
 
 _making = threading.Lock()

@@ -24,8 +24,8 @@ from dbt_exactly_once.adapter.session import find_project
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.sources import Sources
 from dbt_exactly_once.loop.loop import Loop
-from dbt_exactly_once.loop.project_files import files_of_project
 from dbt_exactly_once.loop.round import Round, pause_after
+from dbt_exactly_once.run.project_files import code_version, files_of_project
 
 NOW = datetime.now(timezone.utc)
 TRIGGER = {"detect_duplicates": True, "use_history": True, "processing_mode": "concurrent"}
@@ -459,6 +459,21 @@ def test_a_project_is_another_when_one_of_its_files_is(tmp_path: Path) -> None:
         (tmp_path / place).parent.mkdir(exist_ok=True)
         (tmp_path / place).write_text("{}")
     assert files_of_project(tmp_path, tmp_path) == before
+
+
+def test_the_code_of_a_project_is_another_when_that_of_a_package_is(tmp_path: Path) -> None:
+    """A table or view that an earlier version of the package has made is made again."""
+    package = tmp_path / "dbt_packages" / "exactly_once"
+    for place in (tmp_path, package):
+        (place / "models").mkdir(parents=True)
+        (place / "dbt_project.yml").write_text("name: a")
+        (place / "models" / "a.sql").write_text("select 1")
+    before = code_version(tmp_path)
+    (tmp_path / "seeds").mkdir()
+    (tmp_path / "seeds" / "a.csv").write_text("a\n1\n")
+    assert code_version(tmp_path) == before
+    (package / "models" / "a.sql").write_text("select 1 as a, 2 as b")
+    assert code_version(tmp_path) != before
 
 
 def test_yaml_and_functions_are_files_of_a_project(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""The files that dbt makes a project of, so that it is parsed again only where one has changed."""
+"""The files that dbt makes a project of, by which it is known whether they have changed."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,8 @@ ENDINGS = {
     "test-paths": (".sql", ".yml", ".yaml", ".csv"),
     "function-paths": (".sql", ".yml", ".yaml", ".py"),
 }
+# what tables and views are made of
+CODE = (".sql", ".yml", ".yaml")
 FILES = (PROJECT_FILE, "selectors.yml", "packages.yml", "dependencies.yml")
 
 # each file with its time and size
@@ -43,6 +46,16 @@ def files_of_project(folder: Path, profiles_dir: Path) -> Seen:
             continue
         seen[str(path)] = found.st_mtime_ns, found.st_size
     return seen
+
+
+def code_version(folder: Path) -> str:
+    """A checksum of the code of a project and its packages, by which a table or view knows whether
+    it was made of the same."""
+    digest = hashlib.sha256()
+    for path in sorted(_files_of(folder)):
+        if path.suffix in CODE and path.is_file():
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _files_of(folder: Path) -> Iterator[Path]:
