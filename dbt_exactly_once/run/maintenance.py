@@ -22,8 +22,24 @@ from dbt_exactly_once.run.upkeep import Upkeep, utc_text
 
 # what later runs and rebuild_history ask of old journal entries: requests and ids that were used,
 # how documents ended that did not complete, what services reported before a decision, and which
-# success has settled a doubt: without force that doubt is not processed once more
+# success has settled a doubt: without force that doubt is not processed once more. Of statuses they
+# ask which document it was that succeeded: those of the key of a doubt that stays
 KEPT = {
+    "document_status": """
+        and not (
+            document_key is not null
+            and (trigger_name, document_key) in (
+                select
+                    trigger_name,
+                    document_key
+                from {document_status}
+                where
+                    status = 'IN_DOUBT'
+                    and document_key is not null
+                    and received_at >= timestamp '{bound}'
+            )
+        )
+    """,
     "journal_entries": """
         and event not in ('RESUBMITTED', 'REFUSED', 'LOST', 'INTERRUPTED', 'EARLY')
         and not (
@@ -104,25 +120,21 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
         if days is None:
             continue
         table = state.tables.ledgers.get(name) or state.tables.landed[name]
-        earliest = f"coalesce(min(received_at), timestamp '{event_time}')"
-        bound, held_back = state.engine.rows(
-            "select cast(date_trunc('day', least(wanted, undecided, in_doubt)) as string), "
-            "date_trunc('day', in_doubt) < date_trunc('day', least(wanted, undecided)) "
-            f"from (select timestamp '{event_time}' - make_dt_interval({int(days)}) as wanted, "
-            f"(select {earliest} from {_undecided(state)}) as undecided, "
-            f"(select {earliest} from {_in_doubt(state)}) as in_doubt)"
-        )[0]
-        if held_back:
+        bound, is_held_back = _kept_from(state, event_time, days)
+        if is_held_back:
             messages.append(
                 f"{name}: rows from {bound} on stay, since a document of that day is in doubt and "
                 "nobody has looked at it: see in_doubt_documents, then "
                 "`dbt run-operation mark_looked_at`"
             )
-        kept = KEPT.get(name, "").format(document_status=statuses)
-        condition = f"{column} < timestamp '{bound}' {kept}"
-        forgotten = int(
-            state.engine.rows(f"select count(*) from {table.relation} where {condition}")[0][0]
-        )
+        condition = f"{column} < timestamp '{bound}'"
+        forgotten = _count(state, table, condition)
+        kept = KEPT.get(name, "").format(document_status=statuses, bound=bound)
+        if forgotten and kept:
+            # where none is kept, whole days go without a look at their rows
+            but_kept = _count(state, table, condition + kept)
+            condition += kept if but_kept < forgotten else ""
+            forgotten = but_kept
         if not forgotten:
             continue
         if name in state.tables.landed and _is_unread(state, upkeep, name, condition):
@@ -142,6 +154,23 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
             relation = state.tables.landed[name].relation
             state.engine.rows(statement.replace("{table}", relation))
     return messages
+
+
+def _kept_from(state: State, event_time: str, days: int) -> tuple[str, bool]:
+    """From which day on rows stay, and whether more stay than wanted for a document in doubt."""
+    earliest = f"coalesce(min(received_at), timestamp '{event_time}')"
+    found = state.engine.rows(
+        "select cast(date_trunc('day', least(wanted, undecided, in_doubt)) as string), "
+        "date_trunc('day', in_doubt) < date_trunc('day', least(wanted, undecided)) "
+        f"from (select timestamp '{event_time}' - make_dt_interval({int(days)}) as wanted, "
+        f"(select {earliest} from {_undecided(state)}) as undecided, "
+        f"(select {earliest} from {_in_doubt(state)}) as in_doubt)"
+    )
+    return found[0][0], found[0][1]
+
+
+def _count(state: State, table: Table, condition: str) -> int:
+    return int(state.engine.rows(f"select count(*) from {table.relation} where {condition}")[0][0])
 
 
 def _consumed(state: State, upkeep: Upkeep, name: str) -> set[str | None]:

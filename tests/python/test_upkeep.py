@@ -356,6 +356,40 @@ def test_upkeep_keeps_what_was_decided_behind_a_doubt_that_nobody_has_looked_at(
     ) == [("REFUSED",)]
 
 
+@pytest.mark.parametrize("is_looked_at", [False, True])
+def test_upkeep_keeps_the_document_whose_success_has_settled_a_doubt_of_the_next_day(
+    runs: DbtRuns, is_looked_at: bool
+) -> None:
+    midnight, days = 12 * 60, 1440
+    first = delivery("first", midnight - 2, uuid="k", destination="ships")
+    runs.land("deliveries", [first, delivery("other", midnight - 2, destination="ships")])
+    runs.decide(clock=at(midnight - 1))
+    begun = execution("first", "STARTED", midnight - 1)
+    runs.land("trigger_executions", [begun, execution("other", "SUCCESS", midnight - 1)])
+    runs.land("deliveries", [delivery("copy", midnight + 1, uuid="k", destination="ships")])
+    runs.decide(clock=at(midnight + 2))
+    statuses = "select delivery_id, status from {schema}.document_status order by 1"
+    assert runs.rows(statuses) == [("copy", "IN_DOUBT"), ("first", "NEW"), ("other", "NEW")]
+    runs.land("trigger_executions", [execution("first", "SUCCESS", midnight + 3)])
+    end = midnight + (1 if is_looked_at else 5) * days
+    runs.land("deliveries", [delivery("young", end, destination="records")])
+    runs.decide(clock=at(end + 1))
+    if is_looked_at:
+        looked = {"trigger_name": "ships"}
+        runs.run("run-operation", operation="mark_looked_at", arguments_of_operation=looked)
+    runs.run("run-operation", operation="maintain", variables={"keep_statuses_days": 1})
+    # what nobody asks for any more has gone
+    assert [name for name, _ in runs.rows(statuses)] == ["copy", "first", "young"]
+    request = {"delivery_id": "copy", "trigger_name": "ships", "requested_at": at(end + 2)}
+    runs.land("resubmissions", [{"resubmission_id": "r", **request}])
+    runs.decide(clock=at(end + 3))
+    [(event, message)] = runs.rows(
+        "select event, message from {schema}.journal_entries where reference_id = 'r'"
+    )
+    assert event == "REFUSED"
+    assert message.startswith("its document has succeeded since as first: give force: true to")
+
+
 def test_upkeep_keeps_a_doubt_until_it_is_resubmitted(runs: DbtRuns) -> None:
     runs.land(
         "deliveries",
