@@ -83,7 +83,7 @@ checked as (
         from with_content
         window first_landed as (
             partition by delivery_id, breach is null
-            order by landed_commit, landed_at nulls last, landed_file, landed_position
+            order by landed_commit, landed_file, landed_position
         )
 
     ),

@@ -25,7 +25,7 @@ from dbt_exactly_once.adapter.session import Project, find_project, open_session
 from dbt_exactly_once.adapter.startup import expect_many_small_runs
 
 PROJECT_FOLDER = Path(__file__).parents[2]
-# seconds within which a test without a timeout of its own has ended on a slow machine; pytest's limit
+# seconds in which a test without a timeout of its own has ended on a slow machine; pytest's limit
 # is for those that hang
 LONGEST_TEST = 480
 # with the processes and servers that its tests start

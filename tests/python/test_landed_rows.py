@@ -43,6 +43,16 @@ def current(runs: DbtRuns) -> int:
     return runs.rows("select snapshot_id from {landing}.deliveries.refs where name = 'main'")[0][0]
 
 
+def test_of_one_id_in_one_landing_the_first_row_rules(runs: DbtRuns) -> None:
+    """Also where it has no landed_at."""
+    first = delivery("a", 0, uuid="first", landed_at=None)
+    runs.land("deliveries", [first, delivery("a", 0, uuid="second")])
+    runs.decide(clock=at(2))
+    keys = runs.rows("select distinct document_key from {schema}.document_status")
+    assert keys == [("first",)]
+    assert runs.rows("select reason from {schema}.rejected_deliveries") == [("CONFLICTING",)]
+
+
 def test_rows_are_decided_once_whatever_commits_brought_them(runs: DbtRuns) -> None:
     """18.5, 18.13: an overwriting commit, expired snapshots, a rollback and a table that was
     dropped and landed again lose no delivery, double none, and stop no run.
