@@ -8,45 +8,35 @@
     {%- if current_run() -%}
         {%- set query -%}
             select
-                cast(min(if(of_key > 0, oldest, null)) as string) as oldest,
-                coalesce(sum(of_key), 0) as deliveries,
-                coalesce(max(of_key), 0) as most_of_one_key,
-                max_by(trigger_name, of_key) as trigger_of_most,
-                sum(if(of_key > 1, of_key, 0)) as in_chains,
+                cast(min(oldest) as string) as oldest,
+                coalesce(sum(deliveries), 0) as deliveries,
+                coalesce(max(deliveries), 0) as most_of_one_key,
+                max_by(trigger_name, deliveries) as trigger_of_most,
+                sum(if(deliveries > 1, deliveries, 0)) as in_chains,
                 to_json(slice(
-                    collect_list(if(of_key > 1, key_hash, null)), 1, {{ most_literals() + 1 }}
+                    collect_list(if(deliveries > 1, key_hash, null)), 1, {{ most_literals() + 1 }}
                 )) as hashes,
-                cast(max(latest) as string) as latest,
-                coalesce(sum(if(queue_outcome = 'WAITING', deliveries, 0)), 0) as not_taken,
-                {% if current_run().queue_facts.get('has_resolver', true) -%}
-                    (
-                        select
-                            to_json(collect_set(struct(
-                                trigger_name, cast(to_date(landed_received_at) as string) as day
-                            )))
-                        from {{ ref('trigger_queue') }}
-                        where queue_outcome = 'QUEUED' and resolver is not null
-                    ) as with_resolver
-                {%- else -%}
-                    '[]' as with_resolver
-                {%- endif %}
+                cast(({{ latest_in_queue() }}) as string) as latest,
+                (
+                    select
+                        to_json(collect_set(struct(
+                            trigger_name, cast(to_date(landed_received_at) as string) as day
+                        )))
+                    from {{ ref('trigger_queue') }}
+                    where queue_outcome = 'QUEUED' and resolver is not null
+                ) as with_resolver,
+                (
+                    select count_if(queue_outcome = 'WAITING') from {{ ref('trigger_queue') }}
+                ) as not_taken
             from (
                 select
-                    *,
-                    -- history is looked up for what has a hash
-                    if(queue_outcome = 'QUEUED' and key_hash is not null, deliveries, null)
-                        as of_key
-                from (
-                    select
-                        trigger_name,
-                        queue_outcome,
-                        key_hash,
-                        min(received_at) as oldest,
-                        max(if(queue_outcome != 'REJECTED', landed_received_at, null)) as latest,
-                        count(*) as deliveries
-                    from {{ ref('trigger_queue') }}
-                    group by trigger_name, queue_outcome, key_hash, key_check
-                )
+                    trigger_name,
+                    key_hash,
+                    min(received_at) as oldest,
+                    count(*) as deliveries
+                from {{ ref('trigger_queue') }}
+                where queue_outcome = 'QUEUED' and uses_history
+                group by trigger_name, key_hash, key_check
             )
         {%- endset -%}
         {%- set found = run_query(query).rows[0] -%}

@@ -1,19 +1,18 @@
 {% macro queue_facts() -%}
     {#- What the SQL of trigger_queue and of its parts depends on, asked once a run, by
-        checked_deliveries, before they are rendered: whether any trigger has a capacity, or a
-        resolver, whether any takes deliveries that earlier runs have consumed, the expressions that
-        give triggers their keys (pairs of trigger_name and key), whether an operator has ever held
-        one, the days on which the deliveries that come back were received (so that only those days
-        of the landed table are read; none are known outside of a run), whether any of them was
-        decided before, the days of those that have landed since the last run, and whether any of
-        these was landed before. -#}
+        checked_deliveries, before they are rendered: whether any trigger has a capacity, whether any
+        takes deliveries that earlier runs have consumed, the expressions that give triggers their
+        keys (pairs of trigger_name and key), whether an operator has ever held one, the days on
+        which the deliveries that come back were received (so that only those days of the landed
+        table are read; none are known outside of a run), whether any of them was decided before, the
+        days of those that have landed since the last run, and whether any of these was landed
+        before. -#}
     {%- set run = current_run() -%}
     {%- if run and run.queue_facts -%}
         {{ return(run.queue_facts) }}
     {%- endif -%}
     {%- set facts = {
         'has_capacity': true,
-        'has_resolver': true,
         'takes_earlier': true,
         'key_expressions': [],
         'has_holds': true,
@@ -26,20 +25,16 @@
         {%- set asked -%}
             select
                 triggers.*,
-                {% if is_empty(ref('returning_this_run')) -%}
-                    '[]' as returning,
-                {%- else -%}
-                    (
-                        select to_json(collect_list(struct(day, has_decided)))
-                        from (
-                            select
-                                cast(to_date(landed_received_at) as string) as day,
-                                bool_or(origin != 'LANDED') as has_decided
-                            from {{ ref('returning_this_run') }}
-                            group by day
-                        )
-                    ) as returning,
-                {%- endif %}
+                (
+                    select to_json(collect_list(struct(day, has_decided)))
+                    from (
+                        select
+                            cast(to_date(landed_received_at) as string) as day,
+                            bool_or(origin != 'LANDED') as has_decided
+                        from {{ ref('returning_this_run') }}
+                        group by day
+                    )
+                ) as returning,
                 (
                     select to_json(sort_array(collect_set(cast(to_date(received_at) as string))))
                     from {{ ref('stg_deliveries') }}
@@ -55,7 +50,6 @@
             from (
                 select
                     coalesce(bool_or(queue_capacity > 0), false) as has_capacity,
-                    coalesce(bool_or(resolver is not null), false) as has_resolver,
                     coalesce(bool_or(takes_earlier_landings), false) as takes_earlier,
                     to_json(sort_array(collect_list(
                         if(key is null or not is_in_seed, null, struct(trigger_name, key))
@@ -92,7 +86,6 @@
         {%- endset -%}
         {%- do facts.update({
             'has_capacity': found.has_capacity,
-            'has_resolver': found.has_resolver,
             'takes_earlier': found.takes_earlier,
             'key_expressions': fromjson(found.key_expressions),
             'has_holds': run.landed['delivery_holds'] is not none,
