@@ -4,7 +4,7 @@
     python benchmarks/bench.py [--live 2e6] [--expired 2e6] [--deliveries 200000] [--rounds 3]
         [--parts rivals,writes,imports,expired,live,size,hot,commits,triggers,unfinished,services,
         storage,start,floor,loop,sizing]
-        [--place .lake/bench] [--master 'local[1]']
+        [--rivals 'insert only'] [--place .lake/bench] [--master 'local[1]']
 
 Rounds are interleaved: every contestant runs once, then all again. Prints medians and ratios,
 writes them to bench.json, and draws them, in the place: the rivals in rivals.svg, what grows in
@@ -21,6 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,9 +122,13 @@ def table(title: str, found: dict[str, float], base: str) -> None:
 def rivals(options: argparse.Namespace) -> dict[str, Any]:
     """Detect and record of a batch against what people write instead."""
     lake = open_lake(options, options.live, options.expired)
+    contestants: dict[str, Callable[[], float]] = {
+        **{name: partial(timed, lake, rival) for name, rival in SQL_RIVALS.items()},
+        "dropDuplicatesWithinWatermark": partial(watermark, lake, "batch"),
+        "DuckDB, anti join on Parquet": partial(duckdb_anti_join, lake, "batch"),
+    }
     detect_and_record(lake, 1000)
     rounds: Rounds = {}
-    slow: set[str] = set()
     for turn in range(options.rounds):
         print(f"-- rivals, round {turn + 1}")
         stages = detect_and_record(lake, options.deliveries, second=turn)
@@ -134,15 +139,10 @@ def rivals(options: argparse.Namespace) -> dict[str, Any]:
             "create or replace temporary view batch as select uuid, received_at, delivery_id "
             f"from landing.deliveries where delivery_id like 'b{lake.batch}-%'"
         )
-        for name, rival in SQL_RIVALS.items():
-            if name not in slow:
-                add(rounds, name, timed(lake, rival))
-                # once is enough to know of one that is ten times slower than the others
-                if rounds[name][0] > options.patience:
-                    slow.add(name)
-        if options.watermark:
-            add(rounds, "dropDuplicatesWithinWatermark", watermark(lake, "batch"))
-        add(rounds, "DuckDB, anti join on Parquet", duckdb_anti_join(lake, "batch"))
+        for name, rival in contestants.items():
+            # once is enough to know of one that is ten times slower than the others
+            if options.rivals in name and rounds.get(name, [0.0])[0] <= options.patience:
+                add(rounds, name, rival())
     found = medians(rounds)
     title = (
         f"{options.deliveries:,} deliveries, {options.live:,} live entries, "
@@ -630,7 +630,7 @@ def main() -> int:
     parser.add_argument("--memory", default="3g")
     parser.add_argument("--master", help="of Spark: local[1], spark://127.0.0.1:7077, ...")
     parser.add_argument("--patience", type=float, default=300)
-    parser.add_argument("--watermark", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--rivals", default="", help="those with this text in their names")
     options = parser.parse_args()
     options.place = options.place.absolute()
     results = {name: PARTS[name](options) for name in options.parts.split(",")}
