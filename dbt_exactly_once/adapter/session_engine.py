@@ -131,6 +131,10 @@ class SessionEngine(Engine):
         return self._table(relation).snapshot(int(snapshot)) is not None
 
     @errors_in_one_line()
+    def commit_no_rows(self, relation: str) -> None:
+        self._table(relation).newAppend().commit()
+
+    @errors_in_one_line()
     def fast_forward(self, relation: str, branch: str) -> None:
         self._table(relation).manageSnapshots().fastForwardBranch("main", branch).removeBranch(
             branch

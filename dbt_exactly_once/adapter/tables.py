@@ -27,18 +27,25 @@ class Table:
     def relation(self) -> str:
         return f"{self.schema}.{self.name}"
 
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table's own properties for Iceberg; upkeep gives them to a table that lacks them."""
+        return {
+            "write.metadata.delete-after-commit.enabled": "true",
+            # what a run adds is small: at Iceberg's own size one task would write all of it
+            "write.spark.advisory-partition-size-bytes": str(8 << 20),
+            # each commit adds a manifest and each query reads all of them, 3 ms each; Iceberg would
+            # merge 100
+            "commit.manifest.min-count-to-merge": "10",
+            **({"write.wap.enabled": "true"} if self.wap else {}),
+        }
+
     def ddl(self) -> str:
         """`create table if not exists`, with the columns of the project's yml."""
         columns = ",\n    ".join(
             f"{name} {kind} comment {literal(text)}" for name, kind, text in self.columns
         )
-        properties = {
-            "write.metadata.delete-after-commit.enabled": "true",
-            # what a run adds is small: at Iceberg's own size one task would write all of it
-            "write.spark.advisory-partition-size-bytes": str(8 << 20),
-        }
-        if self.wap:
-            properties["write.wap.enabled"] = "true"
+        properties = self.properties
         if self.version is not None:
             properties[VERSION_PROPERTY] = str(self.version)
         listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
@@ -46,13 +53,6 @@ class Table:
         return (
             f"create table if not exists {self.relation} (\n    {columns}\n) using iceberg"
             f"{partitioned}\ntblproperties ({listed})"
-        )
-
-    def no_rows(self) -> str:
-        """What makes a snapshot and changes no row."""
-        names = ", ".join(column for column, _, _ in self.columns)
-        return (
-            f"insert into {self.relation} ({names}) select {names} from {self.relation} where false"
         )
 
 

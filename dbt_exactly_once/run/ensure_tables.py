@@ -82,7 +82,7 @@ def _make_ledger(state: State, name: str) -> None:
             f"locally ordered by {table.sorted_by}"
         )
     # a table without a snapshot has no main that a branch could start from
-    state.engine.rows(table.no_rows())
+    state.engine.commit_no_rows(table.relation)
 
 
 def _check_version(state: State, existing: Collection[str]) -> None:

@@ -67,6 +67,8 @@ def maintain(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list
     keep_landed_days, None to keep all.
     """
     _check_retention(variables)
+    for table in (*state.tables.ledgers.values(), *state.tables.landed.values()):
+        _add_properties(state, table)
     # of one that was cut off
     upkeep.record_compaction()
     messages = _forget_old_rows(state, upkeep, variables)
@@ -91,6 +93,15 @@ def maintain(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list
     for table in state.tables.existing_scratch():
         messages += _expire(state, table, now, orphans_before)
     return messages or ["nothing to compact, to forget or to delete"]
+
+
+def _add_properties(state: State, table: Table) -> None:
+    """Give a table of an earlier version the properties that it lacks."""
+    there = state.engine.properties(table.relation) or {}
+    lacking = {key: value for key, value in table.properties.items() if key not in there}
+    if lacking:
+        listed = ", ".join(f"'{key}' = '{value}'" for key, value in lacking.items())
+        state.engine.rows(f"alter table {table.relation} set tblproperties ({listed})")
 
 
 def _check_retention(variables: Mapping[str, Any]) -> None:

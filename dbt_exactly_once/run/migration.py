@@ -114,7 +114,7 @@ def bring_up(engine: Engine, tables: Iterable[Table]) -> list[str]:
     messages = []
     for table in tables:
         messages += [f"{table.name}: column {name} added" for name in add_columns(engine, table)]
-        engine.rows(table.no_rows())
+        engine.commit_no_rows(table.relation)
     return messages
 
 

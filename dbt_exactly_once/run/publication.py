@@ -184,7 +184,7 @@ class Publications:
         # made by a command that was killed before it gave them a first snapshot
         unwritten = [self._ledgers[name] for name, found in refs.items() if "main" not in found]
         for table in unwritten:
-            self._engine.rows(table.no_rows())
+            self._engine.commit_no_rows(table.relation)
         refs = self.refs() if unwritten else refs
         behind = []
         for name, published in (last["ledger_publishes"] if last else {}).items():

@@ -42,6 +42,7 @@ class Failing:
     ) -> None:
         """fails: whether a change fails, asked of each in the order in which they are made."""
         rows, fast_forward = engine.rows, SessionEngine.fast_forward
+        commit_no_rows = SessionEngine.commit_no_rows
         self.changes: list[str] = []
 
         def change(what: str) -> None:
@@ -58,8 +59,13 @@ class Failing:
             change(f"fast_forward {relation}")
             fast_forward(engine, relation, branch)
 
+        def failing_commit_no_rows(engine: SessionEngine, relation: str) -> None:
+            change(f"commit_no_rows {relation}")
+            commit_no_rows(engine, relation)
+
         patch.setattr(engine, "rows", failing_rows)
         patch.setattr(SessionEngine, "fast_forward", failing_fast_forward)
+        patch.setattr(SessionEngine, "commit_no_rows", failing_commit_no_rows)
 
 
 def set_clock(patch: pytest.MonkeyPatch, clock: datetime) -> None:

@@ -81,6 +81,22 @@ def test_refs_name_every_branch_and_tag_with_its_snapshot(
     assert engine.refs([]) == {}
 
 
+def test_a_commit_of_no_rows_gives_a_table_its_main_and_changes_nothing(
+    engine: Engine, spark: SparkSession, table: str, rows: Rows
+) -> None:
+    new = f"{table}_new"
+    spark.sql(f"create table {new} (n int) using iceberg")
+    assert engine.refs([new]) == {new: {}}
+    before = engine.refs([table])
+    for relation in (new, table):
+        engine.commit_no_rows(relation)
+    assert set(engine.refs([new])[new]) == {"main"}
+    assert engine.refs([table]) != before
+    assert rows(f"select * from {table}") == [(1,)]
+    assert rows(f"select * from {new}") == []
+    spark.sql(f"drop table {new} purge")
+
+
 def test_fast_forward_moves_main_and_drops_the_branch(
     engine: Engine, spark: SparkSession, table: str, rows: Rows
 ) -> None:

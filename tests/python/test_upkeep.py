@@ -264,6 +264,26 @@ def test_upkeep_leaves_few_files_and_snapshots_and_the_next_run_goes_on(
     ) == [("R09",)]
 
 
+def test_what_runs_read_has_few_manifests(runs: DbtRuns) -> None:
+    """Also a table that an earlier version has made, as soon as upkeep has looked at it."""
+    unset = "alter table {schema}.document_status unset tblproperties ('{key}')"
+    merges = "commit.manifest.min-count-to-merge"
+    runs.land("deliveries", [delivery("first", 0)])
+    runs.decide(clock=at(0))
+    runs.spark.sql(unset.format(schema=runs.schema, key=merges))
+    for number in range(12):
+        runs.land("deliveries", [delivery(f"d{number}", number)])
+    runs.run("run-operation", operation="maintain")
+    runs.decide(clock=at(20))
+    properties = runs.rows("show tblproperties {schema}.document_status")
+    assert (merges, "10") in {(row[0], row[1]) for row in properties}
+    assert runs.rows("select count(*) from {landing}.deliveries.files")[0][0] >= 12
+    assert runs.rows("select count(*) from {landing}.deliveries.manifests")[0][0] <= 10
+    # manifests of deliveries that no run had taken were merged too
+    decided = "select count(*) from {schema}.document_status where trigger_name = 'records'"
+    assert runs.rows(decided) == [(13,)]
+
+
 def test_upkeep_forgets_whole_days_that_nothing_needs(runs: DbtRuns) -> None:
     runs.land(
         "deliveries",
