@@ -36,9 +36,17 @@
                     )
                 ) as returning,
                 (
-                    select to_json(sort_array(collect_set(cast(to_date(received_at) as string))))
+                    select
+                        to_json(struct(
+                            sort_array(collect_set(cast(to_date(received_at) as string))) as days,
+                            if(
+                                bool_and(delivery_id rlike '^[A-Za-z0-9 _.:/@#+=,-]{1,200}$'),
+                                struct(min(delivery_id) as first, max(delivery_id) as last),
+                                null
+                            ) as ids
+                        ))
                     from {{ ref('stg_deliveries') }}
-                ) as landed_days,
+                ) as landed,
                 (
                     select to_json(collect_list(xxhash64(delivery_id)))
                     from (
@@ -59,17 +67,26 @@
         {%- endset -%}
         {%- set found = run_query(asked).rows[0] -%}
         {%- set returning = fromjson(found.returning) -%}
-        {%- set landed_days = fromjson(found.landed_days) -%}
+        {%- set landed = fromjson(found.landed) -%}
         {#- of few deliveries the hashes are literals, which take no join: one that another id has too
             makes this run look twice, and no more -#}
         {%- set hashes = fromjson(found.landed_hashes) -%}
         {%- set are_few = hashes | length <= most_literals() -%}
+        {#- files whose ids are all before or all behind those of this run are not read, where these are
+            plain: others cannot be trusted to mean the same as a literal -#}
+        {%- set ids = landed.get('ids') -%}
         {%- set repeated -%}
             select 1
             from (
-                select delivery_id from {{ landed_before('deliveries') }}
-                union all
-                select delivery_id from {{ taken_deliveries(landed_days) }}
+                select delivery_id
+                from (
+                    select delivery_id from {{ landed_before('deliveries') }}
+                    union all
+                    select delivery_id from {{ taken_deliveries(landed.days) }}
+                )
+                {% if ids -%}
+                    where delivery_id between {{ sql_text(ids.first) }} and {{ sql_text(ids.last) }}
+                {%- endif %}
             ) as earlier
             {% if are_few -%}
                 where xxhash64(earlier.delivery_id) in ({{ hashes | join(', ') or 'null' }})
@@ -91,7 +108,7 @@
             'has_holds': run.landed['delivery_holds'] is not none,
             'returning_days': returning | map(attribute='day') | list | sort,
             'has_decided': returning | selectattr('has_decided') | list | length > 0,
-            'landed_days': landed_days,
+            'landed_days': landed.days,
             'has_repeated': (are_few and hashes | unique | list | length < hashes | length)
                 or run_query(repeated).rows | length > 0,
         }) -%}

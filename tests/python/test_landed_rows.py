@@ -53,6 +53,23 @@ def test_of_one_id_in_one_landing_the_first_row_rules(runs: DbtRuns) -> None:
     assert runs.rows("select reason from {schema}.rejected_deliveries") == [("CONFLICTING",)]
 
 
+def test_an_id_that_lands_again_is_noticed_whatever_it_looks_like(runs: DbtRuns) -> None:
+    """Files are left out by the range of the ids of a run, where these are plain."""
+    known = ["10", "9", "m", "n", "${env:HOME}", "x'; --", "\\", "\u00fc", "\U0001f600", "\ue000"]
+    for name in known:
+        runs.land("deliveries", [delivery(name, 0)])
+    runs.decide(clock=at(1))
+    again = [["9", "10", "5"], ["m"], ["n", "${env:HOME}", "x'; --"], ["\\"], known[-3:]]
+    for minute, names in enumerate(again, start=2):
+        runs.land("deliveries", [delivery(name, 0) for name in names])
+        runs.decide(clock=at(minute))
+    repeated = runs.rows(
+        "select delivery_id from {schema}.rejected_deliveries where reason = 'REPEATED'"
+    )
+    assert sorted(row[0] for row in repeated) == sorted(known)
+    assert {row[0] for row in runs.rows(RECORDED)} == {"5", *known}
+
+
 def test_rows_are_decided_once_whatever_commits_brought_them(runs: DbtRuns) -> None:
     """18.5, 18.13: an overwriting commit, expired snapshots, a rollback and a table that was
     dropped and landed again lose no delivery, double none, and stop no run.
