@@ -6,7 +6,6 @@ select
     if(adds_to_history, started_at, null) as started_at,
     if(adds_to_history, expires_at, null) as expires_at,
     if(adds_to_history, history_time_to_live_ms, null) as history_time_to_live_ms,
-    {{ run_clock() }} as decided_at,
     for_run_id as run_id
 from {{ ref('decisions') }}
 where is_decided

@@ -75,7 +75,6 @@ brought_up_to_date as (
         {{ suspended_by_service('reported', 'settings.on_retry_failure') | indent(8) }}
             as is_retry_failure,
         {{ ended_by_service('reported', 'settings.on_retry_failure') }} as ended_by,
-        {{ run_clock() }} as decided_at,
         opened.for_run_id as run_id
     from opened
     inner join settings on opened.trigger_name = settings.trigger_name
