@@ -49,27 +49,21 @@ taken as (
 decided as (
 
     select
-        count_if(is_decided) as decided,
-        count_if(not is_decided) as undecided
-    from {{ ref('decisions') }}
-
-),
-
-by_status as (
-
-    select
-        collect_list(
-            named_struct('trigger_name', trigger_name, 'status', status, 'documents', documents)
+        coalesce(sum(documents) filter (where is_decided), 0) as decided,
+        coalesce(sum(documents) filter (where not is_decided), 0) as undecided,
+        sort_array(
+            collect_list(
+                named_struct('trigger_name', trigger_name, 'status', status, 'documents', documents)
+            ) filter (where is_decided)
         ) as decided_by_trigger
     from (
         select
             trigger_name,
             status,
+            is_decided,
             count(*) as documents
         from {{ ref('decisions') }}
-        where is_decided
-        group by trigger_name, status
-        order by trigger_name, status
+        group by trigger_name, status, is_decided
     )
 
 ),
@@ -90,14 +84,13 @@ final as (
         decided.undecided + taken.not_examined as waiting,
         taken.unrouted,
         taken.rejected,
-        by_status.decided_by_trigger,
+        decided.decided_by_trigger,
         {{ history_removal_bound() }} as history_removed_before,
         {{ sql_map(run.landed_now() if run else {}) }} as landed_snapshots,
         {{ sql_map(run.starts if run else {}) }} as ledger_starts,
         {{ sql_map(adapter.exactly_once.branch_snapshots() if run else {}) }} as ledger_publishes
     from taken
     cross join decided
-    cross join by_status
 
 )
 
