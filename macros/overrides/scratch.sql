@@ -24,6 +24,9 @@
             tblproperties (
                 'read.split.target-size' = '4194304',
                 'read.split.open-file-cost' = '1048576',
+                -- written once, read a few times, and whole
+                'write.parquet.compression-codec' = 'uncompressed',
+                'write.metadata.metrics.default' = 'none',
                 'made-of-code' = '{{ code }}'
             )
             as
