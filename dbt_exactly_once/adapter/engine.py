@@ -117,16 +117,21 @@ class Engine:
         """
         snapshots = self._parents(relation)
         kinds = []
-        while end in snapshots and end != start:
-            end, kind = snapshots[end]
+        at: str | None = end
+        while at in snapshots and at != start:
+            at, kind = snapshots[at]
             kinds.append(kind)
-        return kinds if end == start and start in snapshots else None
+        return kinds if at == start and start in snapshots else None
 
     def has_snapshot(self, relation: str, snapshot: str) -> bool:
         """Whether a table can be read as of a snapshot."""
         return snapshot in self._parents(relation)
 
-    def _parents(self, relation: str) -> dict[str, tuple[str, str]]:
+    def parent(self, relation: str, snapshot: str) -> str | None:
+        """The snapshot before a snapshot of a table, None where nothing is known of it."""
+        return self._parents(relation).get(snapshot, (None, None))[0]
+
+    def _parents(self, relation: str) -> dict[str, tuple[str | None, str]]:
         """The parent of each snapshot of a table, and the kind of its commit."""
         return {
             row[0]: (row[1], row[2])
@@ -156,6 +161,14 @@ class Engine:
         Returns their number, None where they are not kept. Of a view they are kept whatever their
         number. snapshot: that of the table to read, None for the current one. SQL alone cannot do
         it.
+        """
+        return None
+
+    def keep_snapshot_in_memory(self, relation: str, snapshot: str) -> tuple[str, int] | None:
+        """Keep the rows of a snapshot until the session is asked for another one of the table.
+
+        Returns the name of the copy, which the session may have had already, and their number; None
+        where they are not kept.
         """
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from dbt_exactly_once.adapter.engine import RUN_ID, Engine
 from dbt_exactly_once.errors import errors_in_one_line
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 # a table of more is read as a table: rows in memory are one task's
 MOST_ROWS = 1_000
 MOST_BYTES = 1_000_000
+
+# of each session and table: the snapshot that is in memory, the name of the copy, and its rows
+_kept: WeakKeyDictionary[SparkSession, dict[str, tuple[str, str, int]]] = WeakKeyDictionary()
 
 
 class SessionEngine(Engine):
@@ -131,6 +135,12 @@ class SessionEngine(Engine):
         return self._table(relation).snapshot(int(snapshot)) is not None
 
     @errors_in_one_line()
+    def parent(self, relation: str, snapshot: str) -> str | None:
+        found = self._table(relation).snapshot(int(snapshot))
+        parent = found.parentId() if found is not None else None
+        return None if parent is None else str(parent)
+
+    @errors_in_one_line()
     def commit_no_rows(self, relation: str) -> None:
         self._table(relation).newAppend().commit()
 
@@ -165,6 +175,19 @@ class SessionEngine(Engine):
         )
         self._classes["Dataset"].ofRows(session, kept.newInstance()).createOrReplaceTempView(name)
         return int(rows.length())
+
+    def keep_snapshot_in_memory(self, relation: str, snapshot: str) -> tuple[str, int] | None:
+        kept = _kept.setdefault(self._session, {})
+        of, name, number = kept.get(relation, (None, "", 0))
+        if of != snapshot:
+            self.forget_in_memory([name] if kept.pop(relation, None) else [])
+            name = f"{relation.replace('.', '_')}_at_{snapshot}"
+            found = self.keep_in_memory(relation, name, snapshot)
+            if found is None:
+                return None
+            number = found
+            kept[relation] = (snapshot, name, number)
+        return name, number
 
     @errors_in_one_line()
     def empty(self, relation: str, run_id: str, properties: Mapping[str, str]) -> bool:

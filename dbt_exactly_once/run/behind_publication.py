@@ -52,17 +52,21 @@ def published_since(state: State, run: Run, ledger: str, run_number: int | None)
     if run_number is None:
         return f"(select * from {relation})"
     record = state.tables.record.relation
-    published = state.engine.rows(
-        f"select ledger_publishes[{literal(ledger)}] from {record} "
-        f"where kind = 'run' and run_number = {run_number}"
-    )
-    if not published:
-        raise ExactlyOnceError(
-            f"exactly_once: run {run_number} is not in {record} although a model behind it has its "
-            "rows: the ledgers were started over without it. Start over with `dbt run-operation "
-            "reset_state --args '{really: true}'`"
+    if run.published and run_number == run.number - 1:
+        start = run.starts[ledger]
+    else:
+        published = state.engine.rows(
+            f"select ledger_publishes[{literal(ledger)}] from {record} "
+            f"where kind = 'run' and run_number = {run_number}"
         )
-    start, end = published[0][0], state.engine.refs([relation])[relation].get("main")
+        if not published:
+            raise ExactlyOnceError(
+                f"exactly_once: run {run_number} is not in {record} although a model behind it has "
+                "its rows: the ledgers were started over without it. Start over with `dbt "
+                "run-operation reset_state --args '{really: true}'`"
+            )
+        start = published[0][0]
+    end = state.engine.refs([relation])[relation].get("main")
     if start == end:
         return nothing
     if start and end and state.engine.commits_between(relation, start, end) is not None:

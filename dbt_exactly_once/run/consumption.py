@@ -28,6 +28,22 @@ def landed_rows(state: State, run: Run, name: str) -> LandedRows:
     return rows
 
 
+def before_consumed(state: State, run: Run, name: str) -> str | None:
+    """The snapshot before the one up to which a landed table is consumed, now or by this run.
+
+    None where there is none, or main no longer stems from it.
+    """
+    consumed = (run.landed if run.published else run.consumed)[name]
+    if consumed is None:
+        return None
+    relation = state.tables.landed[name].relation
+    parent = state.engine.parent(relation, consumed)
+    main = state.engine.refs([relation])[relation].get("main")
+    if parent is None or main is None:
+        return None
+    return parent if state.engine.commits_between(relation, parent, main) is not None else None
+
+
 def keep_consumed(
     state: State, consumed: Mapping[str, str | None], refs: Mapping[str, Mapping[str, str]]
 ) -> None:

@@ -24,10 +24,12 @@ class Run(Publication):
     removal_bound: str | None = None
     # what the SQL of its queue depends on, see the macro queue_facts
     queue_facts: dict[str, Any] = field(default_factory=dict)
-    # what its queue was found to hold, known behind trigger_queue: how many deliveries have a key
-    # that comes more than once, the hashes of these keys unless they are many, and the greatest
-    # received_at
+    # what its queue was found to hold, known behind trigger_queue: the earliest received_at of the
+    # deliveries that are looked up in history and their number, how many have a key that comes more
+    # than once, the hashes of these keys unless they are many, and the greatest received_at
     knows_queue: bool = False
+    oldest_in_queue: str | None = None
+    looked_up: int | None = None
     in_chains: int = 1
     hashes_of_chains: list[int] | None = None
     latest_in_queue: str | None = None
@@ -40,13 +42,17 @@ class Run(Publication):
     seeds: dict[str, str] = field(default_factory=dict)
     # what the session has in memory: how SQL names the relations, and the names of the copies
     in_memory: dict[str, str] = field(default_factory=dict)
+    # the names of the copies that this run alone reads
+    copies: list[str] = field(default_factory=list)
     # the names of the copies that have no rows
     empty: set[str] = field(default_factory=set)
     # the models of scratch tables and ledgers that this run has no rows for
     without_rows: set[str] = field(default_factory=set)
-    # how many deliveries it has left in the queue (`not_taken`), decided and not decided, how many
-    # documents it has opened and added to history, how many hashes history knows (`known`); what is
-    # not known yet, or not at all, is left out
+    # how many deliveries it has left in the queue (`not_taken`), `rejected`, and `left_out` because
+    # no trigger takes them; how many it has `decided` and not, and how many of these suspend their
+    # trigger (`suspended`); how many documents it has `opened`, and `added` to history; how many
+    # hashes history knows (`known`), and how many of its entries have `expired`. What is not known
+    # yet, or not at all, is left out
     found: dict[str, int] = field(default_factory=dict)
     # entries of history that had expired
     removed: int = 0
@@ -68,6 +74,8 @@ class Run(Publication):
 
     def bind_queue(
         self,
+        oldest: str | None,
+        looked_up: int,
         in_chains: int,
         hashes_of_chains: list[int] | None,
         latest: str | None,
@@ -78,6 +86,8 @@ class Run(Publication):
         with_resolver: the triggers and days of deliveries whose trigger has a resolver.
         """
         self.knows_queue = True
+        self.oldest_in_queue = oldest
+        self.looked_up = looked_up
         self.in_chains = int(in_chains)
         self.hashes_of_chains = hashes_of_chains
         self.latest_in_queue = latest
@@ -97,6 +107,10 @@ class Run(Publication):
     def landed_now(self) -> dict[str, str]:
         """The snapshots that this run consumes, of the landed tables that have one."""
         return {name: snapshot for name, snapshot in self.landed.items() if snapshot}
+
+    def has_no_rows_for(self, model: str) -> bool:
+        """Whether a model has said that this run has no rows for it."""
+        return model in self.without_rows
 
     def has_landed(self, table: str) -> bool:
         """Whether anything was landed in a table since the last published run."""

@@ -23,7 +23,7 @@ from dbt_exactly_once.landing.landed_rows import LandedRows
 from dbt_exactly_once.resolvers.asking import ask_resolvers
 from dbt_exactly_once.resolvers.hooks import load_hooks
 from dbt_exactly_once.run import begin, behind_publication, end, filters, operations, seeds
-from dbt_exactly_once.run.consumption import landed_rows
+from dbt_exactly_once.run.consumption import before_consumed, landed_rows
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.ensure_tables import ensure_tables
 from dbt_exactly_once.run.guards import guard_ledger, guard_lock
@@ -87,6 +87,10 @@ class ExactlyOnce:
     def landed_rows(self, name: str) -> LandedRows:
         """How this run reads a landed table."""
         return landed_rows(self._state, self._run, name)
+
+    def before_consumed(self, name: str) -> str | None:
+        """The snapshot before the one up to which a landed table is consumed."""
+        return before_consumed(self._state, self._run, name)
 
     def guard(self, ledger: str) -> None:
         """Refuse a write to a ledger outside of a run that holds lock and branch."""

@@ -69,7 +69,7 @@ def end(state: State, run: Run, upkeep_every: int, retention: Mapping[str, Any] 
     maintenance.maintain.
     """
     try:
-        state.engine.forget_in_memory(run.in_memory.values())
+        state.engine.forget_in_memory(run.copies)
         _leave_branch(state, run)
         if not run.published:
             if not state.publications.forget(run):

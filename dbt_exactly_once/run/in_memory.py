@@ -13,22 +13,32 @@ from dbt_exactly_once.run.current_run import Run
 STATE_OF_WORK = ("open_documents", "trigger_states", "waiting_deliveries")
 
 
-def keep_in_memory(
-    engine: Engine,
-    run: Run,
-    relation: str,
-    snapshot: str | None = None,
-    stands_for: str | None = None,
-) -> None:
-    """Keep the rows of a table or view, where they are few and the engine can.
+def keep_in_memory(engine: Engine, run: Run, relation: str) -> None:
+    """Keep the rows of a scratch table or view for this run, where they are few and the engine can.
 
-    snapshot: that of a table to read, None for the current one. stands_for: what the SQL of the run
-    says in its place, by default the relation; the macro `from_memory` looks it up.
+    The macro `from_memory` looks up which copy stands for a relation.
     """
     name = f"{relation.rpartition('.')[2]}_of_{run.run_id.replace('-', '_')}"
-    number = engine.keep_in_memory(relation, name, snapshot)
+    number = engine.keep_in_memory(relation, name)
     if number is not None:
-        run.in_memory[stands_for or relation] = name
+        run.copies.append(name)
+        _read_from(run, relation, name, number)
+
+
+def keep_snapshot(
+    engine: Engine, run: Run, relation: str, snapshot: str, stands_for: str | None = None
+) -> None:
+    """Keep the rows of a snapshot for the session, which needs no other copy until they change.
+
+    stands_for: what the SQL of the run says in its place, by default the relation.
+    """
+    kept = engine.keep_snapshot_in_memory(relation, snapshot)
+    if kept is not None:
+        _read_from(run, stands_for or relation, *kept)
+
+
+def _read_from(run: Run, relation: str, name: str, number: int) -> None:
+    run.in_memory[relation] = name
     if number == 0:
         run.empty.add(name)
 
@@ -40,4 +50,4 @@ def keep_state_of_work(engine: Engine, run: Run, relations: dict[str, str]) -> N
     """
     for ledger in STATE_OF_WORK:
         relation, snapshot = relations[ledger], run.starts[ledger]
-        keep_in_memory(engine, run, relation, snapshot, f"{relation} version as of {snapshot}")
+        keep_snapshot(engine, run, relation, snapshot, f"{relation} version as of {snapshot}")

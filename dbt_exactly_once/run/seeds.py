@@ -10,7 +10,7 @@ from dbt_exactly_once.adapter.engine import Engine, literal
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.filters import expression_problem
-from dbt_exactly_once.run.in_memory import keep_in_memory
+from dbt_exactly_once.run.in_memory import keep_snapshot
 from dbt_exactly_once.run.seed_check import Expressions, Seed, SeedCheck
 from dbt_exactly_once.run.seed_rules import REGISTERED
 from dbt_exactly_once.run.state import State
@@ -95,7 +95,7 @@ def _loaded(engine: Engine, run: Run, graph: Mapping[str, Any]) -> dict[str, See
     for seed in seeds:
         relation = f"{seed['schema']}.{seed['alias']}"
         run.seeds[relation] = _snapshot_of_csv(engine, relation, seed)
-        keep_in_memory(engine, run, relation, run.seeds[relation])
+        keep_snapshot(engine, run, relation, run.seeds[relation])
         cells = "to_json(struct(*), map('ignoreNullFields', 'false'))"
         read = run.in_memory.get(relation, relation)
         queries.append(f"select {literal(seed['name'])}, {cells} from {read}")

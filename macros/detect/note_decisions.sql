@@ -6,6 +6,7 @@
             select
                 count_if(is_decided) as decided,
                 count_if(not is_decided) as undecided,
+                count_if(status = 'SUSPENDED') as suspended,
                 count_if({{ is_executed() }} and service is not null) as opened,
                 count_if(adds_to_history) as added
             from {{ from_memory(this) }}

@@ -1,11 +1,22 @@
 {% macro queue_keys() -%}
-    {#- What this run looks up in history: `oldest`, a literal of the earliest received_at, so that
-        Iceberg leaves out the partitions that expired before it, and `number` of the deliveries;
-        outside of a run nothing is known of either. Stops a run in which one key has more
-        deliveries than fit into an array of a chain (max_deliveries_per_key). The run
-        remembers what else its queue was found to hold, see bind_queue. -#}
-    {%- set keys = {'oldest': forever(), 'number': none} -%}
+    {#- What this run looks up in history, as note_queue has found it: `oldest`, a literal of the
+        earliest received_at, so that Iceberg leaves out the partitions that expired before it, and
+        `number` of the deliveries; outside of a run nothing is known of either. -#}
+    {%- set run = current_run() -%}
+    {{ return({
+        'oldest': "timestamp '" ~ run.oldest_in_queue ~ "'" if run and run.oldest_in_queue
+            else forever(),
+        'number': run.looked_up if run else none,
+    }) }}
+{%- endmacro %}
+
+{% macro note_queue() -%}
+    {#- The post-hook of trigger_queue: what this run's queue holds, by which the models behind it know
+        what to read, and whether they have rows to write (see Run.bind_queue and no_rows_where). Stops a
+        run in which one key has more deliveries than fit into an array of a chain
+        (max_deliveries_per_key). -#}
     {%- if current_run() -%}
+        {%- set queue = from_memory(this) -%}
         {%- set query -%}
             select
                 cast(min(oldest) as string) as oldest,
@@ -16,25 +27,34 @@
                 to_json(slice(
                     collect_list(if(deliveries > 1, key_hash, null)), 1, {{ most_literals() + 1 }}
                 )) as hashes,
-                cast(({{ latest_in_queue() }}) as string) as latest,
                 (
                     select
                         to_json(collect_set(struct(
                             trigger_name, cast(to_date(landed_received_at) as string) as day
                         )))
-                    from {{ ref('trigger_queue') }}
+                    from {{ queue }}
                     where queue_outcome = 'QUEUED' and resolver is not null
                 ) as with_resolver,
                 (
-                    select count_if(queue_outcome = 'WAITING') from {{ ref('trigger_queue') }}
-                ) as not_taken
+                    select
+                        to_json(struct(
+                            cast(
+                                max(if(queue_outcome != 'REJECTED', landed_received_at, null))
+                                as string
+                            ) as latest,
+                            count_if(queue_outcome = 'WAITING') as not_taken,
+                            count_if(queue_outcome in ('UNROUTED', 'NOT_TAKEN')) as left_out,
+                            count_if(queue_outcome = 'REJECTED') as rejected
+                        ))
+                    from {{ queue }}
+                ) as outcomes
             from (
                 select
                     trigger_name,
                     key_hash,
                     min(received_at) as oldest,
                     count(*) as deliveries
-                from {{ ref('trigger_queue') }}
+                from {{ queue }}
                 where queue_outcome = 'QUEUED' and uses_history
                 group by trigger_name, key_hash, key_check
             )
@@ -51,18 +71,16 @@
                 ~ 'spark.executor.memory)'
             ) -%}
         {%- endif -%}
-        {%- do keys.update({'number': found.deliveries}) -%}
         {%- set hashes = fromjson(found.hashes) -%}
+        {%- set outcomes = fromjson(found.outcomes) -%}
         {%- do current_run().bind_queue(
+            found.oldest,
+            found.deliveries,
             found.in_chains or 0,
             hashes if hashes | length <= most_literals() else none,
-            found.latest,
+            outcomes.pop('latest', none),
             fromjson(found.with_resolver),
         ) -%}
-        {%- do current_run().found.update({'not_taken': found.not_taken}) -%}
-        {%- if found.oldest is not none -%}
-            {%- do keys.update({'oldest': "timestamp '" ~ found.oldest ~ "'"}) -%}
-        {%- endif -%}
+        {%- do current_run().found.update(outcomes) -%}
     {%- endif -%}
-    {{ return(keys) }}
 {%- endmacro %}

@@ -1,18 +1,19 @@
 {% macro queue_facts() -%}
     {#- What the SQL of trigger_queue and of its parts depends on, asked once a run, by
-        checked_deliveries, before they are rendered: whether any trigger has a capacity, whether any
-        takes deliveries that earlier runs have consumed, the expressions that give triggers their
-        keys (pairs of trigger_name and key), whether an operator has ever held one, the days on
-        which the deliveries that come back were received (so that only those days of the landed
-        table are read; none are known outside of a run), whether any of them was decided before, the
-        days of those that have landed since the last run, and whether any of these was landed
-        before. -#}
+        checked_deliveries, before they are rendered: whether any trigger has a capacity, whether all
+        triggers are as the last run has published them, whether any takes deliveries that earlier
+        runs have consumed, the expressions that give triggers their keys (pairs of trigger_name and
+        key), whether an operator has ever held one, the days on which the deliveries that come back
+        were received (so that only those days of the landed table are read; none are known outside
+        of a run), whether any of them was decided before, the days of those that have landed since
+        the last run, and whether any of these was landed before. -#}
     {%- set run = current_run() -%}
     {%- if run and run.queue_facts -%}
         {{ return(run.queue_facts) }}
     {%- endif -%}
     {%- set facts = {
         'has_capacity': true,
+        'triggers_are_as_published': false,
         'takes_earlier': true,
         'key_expressions': [],
         'has_holds': true,
@@ -58,6 +59,7 @@
             from (
                 select
                     coalesce(bool_or(queue_capacity > 0), false) as has_capacity,
+                    coalesce(bool_and(is_as_published), true) as triggers_are_as_published,
                     coalesce(bool_or(takes_earlier_landings), false) as takes_earlier,
                     to_json(sort_array(collect_list(
                         if(key is null or not is_in_seed, null, struct(trigger_name, key))
@@ -103,6 +105,7 @@
         {%- endset -%}
         {%- do facts.update({
             'has_capacity': found.has_capacity,
+            'triggers_are_as_published': found.triggers_are_as_published,
             'takes_earlier': found.takes_earlier,
             'key_expressions': fromjson(found.key_expressions),
             'has_holds': run.landed['delivery_holds'] is not none,

@@ -75,10 +75,25 @@
     expires_at < {{ bound or history_removal_bound() }}
 {%- endmacro %}
 
+{% macro has_found_expired() -%}
+    {#- Whether entries of history have expired by the end of this run, with those that it adds; asked
+        once a run, behind history_ledger. One that expires at the bound itself leaves with the next
+        partition, and counts as removed from now on. True where it is not known. -#}
+    {%- set run = current_run() -%}
+    {%- if run and 'expired' not in run.found -%}
+        {%- set query -%}
+            select {{ number_of_entries() }} from {{ ref('history_ledger') }}
+            where expires_at <= {{ history_removal_bound() }}
+        {%- endset -%}
+        {%- do run.found.update({'expired': run_query(query).rows[0][0] | int}) -%}
+    {%- endif -%}
+    {{ return(has_found('expired')) }}
+{%- endmacro %}
+
 {% macro remove_expired() -%}
     {#- Removes what has expired from this run's branch of history. -#}
     {%- set run = current_run() -%}
-    {%- if run and run.publishes -%}
+    {%- if run and run.publishes and has_found_expired() -%}
         {%- set expired = ref('history_ledger') ~ ' where ' ~ has_expired() -%}
         {%- do run.note_removed(
             run_query('select ' ~ number_of_entries() ~ ' from ' ~ expired).rows[0][0] | int

@@ -2,15 +2,9 @@
     before the one that the run has consumed, since Iceberg reads from no snapshot that is main's
     last. A view that is older than the last run reads more, never less. -#}
 {%- set executions = source('landing', 'trigger_executions') -%}
-{%- set consumed = run_query(
-    'select parent_id from ' ~ executions ~ '.history where is_current_ancestor '
-    ~ 'and parent_id is not null and cast(snapshot_id as string) = (select max_by('
-    ~ "landed_snapshots['trigger_executions'], run_number) from " ~ ref('published_runs') ~ ')'
-) if current_run() else none -%}
-{%- set since = '' -%}
-{%- if consumed is not none and consumed.rows -%}
-    {%- set since = " with (`start-snapshot-id` = '" ~ consumed.rows[0][0] ~ "')" -%}
-{%- endif -%}
+{%- set start = adapter.exactly_once.before_consumed('trigger_executions')
+    if current_run() else none -%}
+{%- set since = " with (`start-snapshot-id` = '" ~ start ~ "')" if start else '' -%}
 {#- A serial trigger finishes what it has begun before one that has landed late. In a view Spark
     finds no window that has a name. -#}
 {%- set in_line = 'partition by trigger_name, has_ended '

@@ -154,6 +154,14 @@ known as (
         coalesce(states.enabled, false) as was_enabled,
         settings.enabled and settings.is_in_seed as is_enabled,
         states.known_since_run_id,
+        map(
+            {% for setting in trigger_defaults() -%}
+                '{{ setting }}',
+                cast(settings.{{ setting }} as string){{ ',' if not loop.last }}
+            {% endfor %}
+        ) as settings,
+        states.settings as published_settings,
+        states.resumed_at as published_resumed_at,
         -- attempts are counted from here on
         greatest(
             settings.resumed_at,
@@ -179,8 +187,19 @@ known as (
 final as (
 
     select
-        *,
+        * except (published_settings, published_resumed_at),
         is_enabled and not is_suspended as takes_documents,
+        -- whether its row of trigger_states still holds, unless this run suspends it
+        coalesce(
+            not is_first_seen
+            and not is_retired
+            and is_enabled = was_enabled
+            and (is_enabled and not is_suspended) = took_documents
+            and suspensions = published_suspensions
+            and resumed_at <=> published_resumed_at
+            and to_json(settings) = to_json(published_settings),
+            false
+        ) as is_as_published,
         -- its waiting rows are rewritten while it takes documents, in the run in which it stops,
         -- and where something else stops it now
         took_documents

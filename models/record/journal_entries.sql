@@ -17,6 +17,16 @@
 {%- set has_strays = not execute or (
     run and run.has_landed('trigger_executions') and run_query(strays).rows | length > 0
 ) -%}
+{%- do no_rows_where(
+    not has_found('left_out')
+    and not has_found('opened')
+    and is_empty(ref('in_execution_this_run'))
+    and is_empty(ref('resubmissions_this_run'))
+    and not has_commands
+    and not has_strays
+    and run.has_no_rows_for('trigger_states')
+) -%}
+-- depends_on: {{ ref('resubmissions_this_run') }}
 with
 
 left_out as (

@@ -1,3 +1,7 @@
+{%- set run = current_run() -%}
+{%- do no_rows_where(
+    not has_found('rejected') and not (run and run.has_landed('rejected_landings'))
+) -%}
 {{ config(incremental_strategy='append') }}
 with
 

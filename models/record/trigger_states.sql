@@ -1,4 +1,12 @@
+{%- do no_rows_where(
+    queue_facts().triggers_are_as_published
+    and not has_found('suspended')
+    and not has_found('opened')
+    and is_empty(ref('in_execution_this_run'))
+    and not has_found_expired()
+) -%}
 -- depends_on: {{ ref('trigger_queue') }}
+-- depends_on: {{ ref('in_execution_this_run') }}
 {{ config(incremental_strategy='insert_overwrite') }}
 with
 
@@ -65,8 +73,7 @@ removal as (
     select
         trigger_name,
         max(expires_at) as removed_until
-    -- including this run's entries: those of a late delivery may have expired already. One that
-    -- expires at the bound itself leaves with the next partition, and counts as removed from now on
+    -- including this run's entries: those of a late delivery may have expired already
     from {{ ref('history_ledger') }}
     where expires_at <= {{ history_removal_bound() }}
     group by trigger_name
@@ -90,12 +97,7 @@ final as (
         triggers_this_run.takes_documents as took_documents,
         triggers_this_run.takes_from,
         coalesce(triggers_this_run.known_since_run_id, '{{ invocation_id }}') as known_since_run_id,
-        map(
-            {% for setting in trigger_defaults() -%}
-                '{{ setting }}',
-                cast(triggers_this_run.{{ setting }} as string){{ ',' if not loop.last }}
-            {% endfor %}
-        ) as settings
+        triggers_this_run.settings
     from triggers_this_run
     left join suspended on triggers_this_run.trigger_name = suspended.trigger_name
     left join removal on triggers_this_run.trigger_name = removal.trigger_name

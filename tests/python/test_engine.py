@@ -81,6 +81,15 @@ def test_refs_name_every_branch_and_tag_with_its_snapshot(
     assert engine.refs([]) == {}
 
 
+def test_the_parent_of_a_snapshot_is_the_one_before_it(engine: Engine, table: str) -> None:
+    first = engine.refs([table])[table]["main"]
+    engine.commit_no_rows(table)
+    second = engine.refs([table])[table]["main"]
+    assert engine.parent(table, second) == first
+    assert engine.parent(table, first) is None
+    assert engine.parent(table, "1") is None
+
+
 def test_a_commit_of_no_rows_gives_a_table_its_main_and_changes_nothing(
     engine: Engine, spark: SparkSession, table: str, rows: Rows
 ) -> None:

@@ -231,6 +231,14 @@ def test_a_lake_of_version_1_goes_on_where_it_was(
         "select hold_id, urgency from {landing}.delivery_holds version as of " + str(snapshot)
     ) == [("h1", None)]
     deliver(runs, "d1-again")
+    # the states are written where something of a trigger has changed
+    resumes = {
+        "command_id": "c1",
+        "trigger_name": "t",
+        "command": "RESUME",
+        "issued_at": datetime(2026, 5, 1, tzinfo=timezone.utc),
+    }
+    runs.land("trigger_commands", [resumes])
     runs.decide()
     assert runs.rows("select * from {schema}.document_history order by all") == entries
     assert runs.rows("select trigger_name, times_seen from {schema}.trigger_states") == [("t", 6)]

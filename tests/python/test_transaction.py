@@ -150,12 +150,60 @@ def test_a_publication_that_was_cut_short_is_finished_by_the_next_run(
     names = told.partition(finished)[2].splitlines()[0].split(", ")
     # the run had no rows for the others
     moved = {name for name in LEDGERS[:-1] if start[name] != published[name]}
-    assert {"document_status", "history_ledger", "trigger_states"} <= moved
+    assert {"document_status", "history_ledger"} <= moved
     assert sorted(names) == sorted(moved)
     assert mains(runs) == published
     assert runs.dbt(*RUN, quiet=False).success
     assert finished not in capfd.readouterr().out
     assert runs.rows("select count(*) from {schema}.document_status") == [(4,)]
+
+
+def test_a_run_writes_the_ledgers_that_it_has_rows_for_and_no_others(runs: DbtRuns) -> None:
+    runs.land("deliveries", [delivery(1)])
+    runs.decide()
+    decided = {"document_status", "history_ledger", "published_runs"}
+    at_ten = datetime(2026, 5, 1, 10, tzinfo=timezone.utc)
+    suspends = {
+        "command_id": "c1",
+        "trigger_name": "orders_by_history",
+        "command": "SUSPEND",
+        "issued_at": at_ten,
+        "issued_by": "somebody",
+    }
+    landings: list[tuple[str, dict[str, Any], set[str]]] = [
+        ("deliveries", delivery(2), decided),
+        ("deliveries", delivery(3, uuid="u1"), decided),
+        ("deliveries", delivery(4, transport="PIGEON"), {"rejected_deliveries", "published_runs"}),
+        (
+            "deliveries",
+            delivery(5, document_type="nobody's"),
+            {"journal_entries", "published_runs"},
+        ),
+        (
+            "trigger_commands",
+            suspends,
+            {"trigger_states", "journal_entries", "published_runs"},
+        ),
+        # a day and an hour later the first entries have expired for good
+        (
+            "deliveries",
+            delivery(6, received_at=datetime(2026, 5, 2, 16, tzinfo=timezone.utc)),
+            {*decided, "trigger_states", "journal_entries", "waiting_deliveries"},
+        ),
+    ]
+    before = mains(runs)
+    for table, row, written in landings:
+        runs.land(table, [row])
+        runs.decide()
+        after = mains(runs)
+        moved = {name for name in LEDGERS if before[name] != after[name]}
+        assert moved == written, row
+        before = after
+    assert runs.rows("select event from {schema}.journal_entries order by 1") == [
+        ("REMOVED",),
+        ("SUSPENDED",),
+        ("UNROUTED",),
+    ]
 
 
 def test_a_run_killed_while_it_records_has_not_happened(runs: DbtRuns) -> None:
