@@ -3,7 +3,6 @@
         delete that covers whole partitions changes metadata only). It follows event time, so that
         an old feed can be replayed, and keeps what an undecided delivery may need. -#}
     {%- set skew = var('clock_skew_tolerance_ms') -%}
-    {%- set unit = 'day' if var('history_partition') == 'days' else 'hour' -%}
     {%- set bound = none -%}
     {%- if current_run() -%}
         {%- if current_run().removal_bound is none -%}
@@ -47,7 +46,7 @@
 
                 select
                     cast(date_trunc(
-                        '{{ unit }}',
+                        '{{ history_partition_unit() }}',
                         least(
                             latest.bound,
                             greatest(
@@ -67,6 +66,11 @@
         {%- set bound = current_run().removal_bound -%}
     {%- endif -%}
     {{ "timestamp '" ~ bound ~ "'" if bound else "timestamp '0001-01-01 00:00:00'" }}
+{%- endmacro %}
+
+{% macro history_partition_unit() -%}
+    {#- What a partition of history_ledger holds the entries of, by their expiry. -#}
+    {{ return('day' if var('history_partition') == 'days' else 'hour') }}
 {%- endmacro %}
 
 {% macro has_expired(bound=none) -%}

@@ -75,9 +75,7 @@ final as (
         examined.started_at,
         examined.expires_at,
         examined.history_time_to_live_ms,
-        -- a literal time is part of a query's code: document_status reads this column in its place
-        -- and is compiled once in a session
-        {{ run_clock() }} as decided_at,
+        examined.run_clock as decided_at,
         '{{ invocation_id }}' as for_run_id
     from examined
 

@@ -3,9 +3,13 @@
 -- depends_on: {{ ref('history_matches') }}
 with
 
+-- a time that is a literal is part of a query's code, which is then compiled in each run
 event_time as (
 
-    select {{ event_time_now() }} as now
+    select
+        now,
+        run_clock
+    from inline(array(struct({{ event_time_now() }} as now, {{ run_clock() }} as run_clock)))
 
 ),
 
@@ -13,6 +17,7 @@ queued as (
 
     select
         trigger_queue.*,
+        event_time.run_clock,
         trigger_queue.resolver is not null as has_resolver,
         answers.resolver_result,
         answers.message as resolver_message,

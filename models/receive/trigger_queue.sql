@@ -3,9 +3,13 @@
 {%- set api = 'coalesce(transports.transport_api, triggers_this_run.api)' -%}
 with
 
+-- the clock comes as a column: a literal time would be part of the query's code
 triggers_this_run as (
 
-    select * from {{ ref('triggers_this_run') }}
+    select
+        *,
+        {{ run_clock() }} as run_clock
+    from {{ ref('triggers_this_run') }}
 
 ),
 
@@ -70,6 +74,7 @@ with_settings as (
         conditions.service,
         triggers_this_run.trigger_id,
         triggers_this_run.takes_documents,
+        triggers_this_run.run_clock,
         held.delivery_id is not null as is_held,
         triggers_this_run.enabled and triggers_this_run.is_in_seed as is_enabled,
         triggers_this_run.queue_capacity,
@@ -152,10 +157,10 @@ final as (
     select
         * except (
             takes_documents, is_enabled, is_held, is_gone, queue_number, left_out, landed_at,
-            landed_keys, decided_key
+            landed_keys, decided_key, run_clock
         ),
         -- a row without landed_at counts as landed now
-        if(left_out is null, coalesce(landed_at, {{ run_clock() }}), landed_at) as landed_at,
+        if(left_out is null, coalesce(landed_at, run_clock), landed_at) as landed_at,
         case
             when left_out is not null then left_out
             when not takes_documents or is_held or is_gone then 'WAITING'
