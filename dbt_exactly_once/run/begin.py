@@ -107,7 +107,7 @@ def _refuse_early_readers(state: State, graph: Mapping[str, Any], selected: Sequ
             f"exactly_once: {', '.join(found)} would keep rows of ledgers before they are "
             "published, and of runs that fail: let it stand behind publication with the line "
             "`-- depends_on: {{ ref('published_runs') }}`, read a public view "
-            "(document_statuses), or make it a view"
+            "(decided_deliveries), or make it a view"
         )
 
 

@@ -112,7 +112,7 @@
             ~ ('delivery ' ~ delivery_id if delivery_id is not none
                 else 'document key ' ~ document_key)
             ~ (' in trigger ' ~ trigger_name if trigger_name is not none else '')
-            ~ ': no landed row, no decision, no rejection has it; see document_statuses'
+            ~ ': no landed row, no decision, no rejection has it; see decided_deliveries'
         ) -%}
     {%- endfor -%}
 {% endmacro %}

@@ -6,7 +6,7 @@ in_doubt as (
     select
         *,
         {{ landed_delivery_id('delivery_id') }} as landed_delivery_id
-    from {{ ref('document_statuses') }}
+    from {{ ref('decided_deliveries') }}
     where rule_id in {{ rules_where('audit_msg', 'true') }} or decided_by = 'MAX_RECOVERIES'
 
 ),

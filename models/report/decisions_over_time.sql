@@ -2,7 +2,7 @@ with
 
 statuses as (
 
-    select * from {{ ref('document_statuses') }}
+    select * from {{ ref('decided_deliveries') }}
 
 ),
 

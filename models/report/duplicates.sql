@@ -20,7 +20,7 @@ select
     statuses.received_at,
     statuses.decided_at,
     originals.ended_at as original_ended_at
-from {{ ref('document_statuses') }} as statuses
+from {{ ref('decided_deliveries') }} as statuses
 left join {{ ref('document_outcomes') }} as originals
     on
         statuses.matched_delivery_id = originals.delivery_id

@@ -2,7 +2,7 @@ with
 
 statuses as (
 
-    select * from {{ ref('document_statuses') }}
+    select * from {{ ref('decided_deliveries') }}
 
 ),
 
@@ -28,7 +28,7 @@ final as (
 
         -- the rows behind the counts
         concat(
-            'select * from {{ ref("document_statuses") }} where trigger_name = ',
+            'select * from {{ ref("decided_deliveries") }} where trigger_name = ',
             {{ as_literal('trigger_name') }},
             ' and status = \'', status,
             '\' and decided_by = \'', decided_by, '\''

@@ -15,7 +15,7 @@ failed as (
 
 statuses as (
 
-    select * from {{ ref('document_statuses') }}
+    select * from {{ ref('decided_deliveries') }}
 
 ),
 

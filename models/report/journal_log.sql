@@ -5,7 +5,7 @@ statuses as (
     select
         *,
         condition_name is null and {{ is_executed() }} as is_unmatched
-    from {{ ref('document_statuses') }}
+    from {{ ref('decided_deliveries') }}
 
 ),
 

@@ -2,7 +2,7 @@ with
 
 statuses as (
 
-    select * from {{ ref('document_statuses') }}
+    select * from {{ ref('decided_deliveries') }}
     where
         key_state = 'USABLE'
         and document_hash is not null

@@ -2,7 +2,7 @@ with
 
 statuses as (
 
-    select * from {{ ref('document_statuses') }}
+    select * from {{ ref('decided_deliveries') }}
     where document_key is not null and document_hash is not null
 
 ),

@@ -17,7 +17,7 @@ received as (
         row_number() over (
             partition by trigger_name, document_key order by received_at, delivery_id
         ) as arrival
-    from {{ ref('document_statuses') }}
+    from {{ ref('decided_deliveries') }}
     where
         key_state = 'USABLE'
         and rule_id not in {{ rules_where('eligible', 'false') }}

@@ -43,9 +43,9 @@ uncounted as (
         count(*) as documents,
         'documents taken for NEW because their deliveries came without a count' as what,
         'use_history: true in seeds/triggers.csv, or a resolver' as what_to_do,
-        'select * from {{ ref("document_statuses") }} '
+        'select * from {{ ref("decided_deliveries") }} '
         || 'where decided_by = \'COUNT\' and redelivery = \'UNDEFINED\'' as rows_behind
-    from {{ ref('document_statuses') }} as statuses
+    from {{ ref('decided_deliveries') }} as statuses
     inner join {{ ref('trigger_settings') }} as settings
         on statuses.trigger_name = settings.trigger_name
     where

@@ -138,7 +138,7 @@ def test_a_document_that_came_back_too_often_is_in_the_logs(runs: DbtRuns) -> No
     report(runs, (1, "dying", "STARTED", 1))
     runs.decide(clock=at(120), variables={"max_recoveries": 0})
     logs = ["journal_log", "audit_log", "acknowledgements"]
-    runs.run("run", "--select", "document_statuses", "in_doubt_documents", *logs)
+    runs.run("run", "--select", "decided_deliveries", "in_doubt_documents", *logs)
     named = "dying/recovery-1"
     assert runs.rows(
         f"select status, rule_id from {{schema}}.document_status where delivery_id = '{named}'"

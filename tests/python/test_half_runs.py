@@ -54,7 +54,7 @@ def test_a_model_that_would_keep_unpublished_rows_is_refused(runs: DbtRuns) -> N
         "keeps_rows_of_a_view": "{{ config(materialized='incremental') }} "
         "select * from {{ ref('a_view') }}",
         "reads_a_public_view": "{{ config(materialized='table') }} "
-        "select delivery_id from {{ ref('document_statuses') }}",
+        "select delivery_id from {{ ref('decided_deliveries') }}",
         "behind": "-- depends_on: {{ ref('published_runs') }}\n"
         "{{ config(materialized='table') }} " + reads,
     }
@@ -65,13 +65,13 @@ def test_a_model_that_would_keep_unpublished_rows_is_refused(runs: DbtRuns) -> N
     (told,) = failures(runs.dbt(*BUILD[:1], "--exclude", "resource_type:unit_test"))[:1]
     assert "exactly_once: keeps_rows, keeps_rows_of_a_view would keep rows" in told
     assert "-- depends_on: {{ ref('published_runs') }}" in told
-    assert "document_statuses" in told
+    assert "decided_deliveries" in told
 
     for name in ("keeps_rows", "keeps_rows_of_a_view"):
         model = mine / f"{name}.sql"
         model.write_text(f"-- depends_on: {{{{ ref('published_runs') }}}}\n{model.read_text()}")
     runs.forget_parsed()
-    runs.run("run", "--select", "tag:transaction", *models, "document_statuses")
+    runs.run("run", "--select", "tag:transaction", *models, "decided_deliveries")
     for name in models:
         assert runs.rows(f"select distinct delivery_id from {{schema}}.{name}") == [("d1",)], name
 

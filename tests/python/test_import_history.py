@@ -318,6 +318,6 @@ def test_the_page_about_adopting_lands_the_feed_and_compares_both_answers(runs: 
         "as feed (message_id, order_id, received_at)"
     )
     runs.rows(land_feed)
-    runs.run("run", "--select", "tag:transaction", "document_statuses")
+    runs.run("run", "--select", "tag:transaction", "decided_deliveries")
     # m3 is a copy to both, m1 only to history; m2 and the first of all are new to both
     assert runs.rows(compare) == [("DUPLICATE", False, 1), ("DUPLICATE", True, 1), ("NEW", True, 2)]

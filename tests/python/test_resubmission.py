@@ -309,7 +309,7 @@ def test_a_success_that_is_heard_late_settles_the_doubt_of_the_recovery(runs: Db
         "its document has succeeded since as slow: give force: true to process it all the same"
     )
     assert journal(runs) == [("r1", "REFUSED", refused), ("r2", "REFUSED", refused)]
-    runs.run("run", "--select", "document_statuses in_doubt_documents")
+    runs.run("run", "--select", "decided_deliveries in_doubt_documents")
     assert runs.rows(
         "select delivery_id, completed_by_delivery_id from {schema}.in_doubt_documents"
     ) == [("slow/recovery-1", "slow")]
@@ -334,7 +334,7 @@ def test_a_failure_whose_success_is_heard_late_is_none_to_resubmit_in_bulk(runs:
     runs.land("trigger_executions", [success])
     runs.land("resubmissions", [request(1, "other", trigger_name="orders")])
     runs.decide(clock=NOW)
-    runs.run("run", "--select", "document_statuses failed_documents")
+    runs.run("run", "--select", "decided_deliveries failed_documents")
     assert runs.rows("select delivery_id from {schema}.failed_documents") == [("failed",)]
     assert runs.rows(
         "select event, delivery_id, message from {schema}.journal_entries "

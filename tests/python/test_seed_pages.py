@@ -237,7 +237,9 @@ def test_the_window_ends(day: Day) -> None:
 def test_people_see_what_failed_and_resubmit_it(day: Day) -> None:
     """19.2 and 19.3: failures are grouped by cause, listed first, then resubmitted at once."""
     day.runs.run(
-        "run", "--select", "document_statuses failed_documents failures_by_cause in_doubt_documents"
+        "run",
+        "--select",
+        "decided_deliveries failed_documents failures_by_cause in_doubt_documents",
     )
     doubts = day.runs.rows(
         "select delivery_id, completed_by_delivery_id, date_format(completed_since, 'HH:mm') "

@@ -37,7 +37,7 @@ CONDITIONS = [
 TYPES = {"o": "order", "i": "invoice", "p": "parcel"}
 SERVICES = {"orders": "book", "invoices": "post", "parcels": "ship"}
 VIEWS = [
-    "document_statuses",
+    "decided_deliveries",
     "waiting_documents",
     "document_lifecycle",
     "journal_log",

@@ -9,7 +9,7 @@ import pytest
 from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 
-VIEWS = ["--select", "document_statuses", "duplicates"]
+VIEWS = ["--select", "decided_deliveries", "duplicates"]
 
 
 @pytest.fixture(scope="module")
@@ -40,23 +40,23 @@ def made(runs: DbtRuns) -> dict[str, bool]:
 
 
 def test_a_view_is_made_anew_only_where_the_code_has_changed(runs: DbtRuns) -> None:
-    for view in ("document_statuses", "duplicates"):
+    for view in ("decided_deliveries", "duplicates"):
         runs.spark.sql(f"drop view if exists {runs.schema}.{view}")
-    assert made(runs) == {"document_statuses": True, "duplicates": True}
-    assert made(runs) == {"document_statuses": False, "duplicates": False}
+    assert made(runs) == {"decided_deliveries": True, "duplicates": True}
+    assert made(runs) == {"decided_deliveries": False, "duplicates": False}
 
     path = runs.own("models") / "report" / "duplicates.sql"
     path.write_text(path.read_text() + "-- said more\n")
     runs.forget_parsed()
     # a view that stands on a changed one may have other columns now
-    assert made(runs) == {"document_statuses": True, "duplicates": True}
-    assert made(runs) == {"document_statuses": False, "duplicates": False}
+    assert made(runs) == {"decided_deliveries": True, "duplicates": True}
+    assert made(runs) == {"decided_deliveries": False, "duplicates": False}
 
 
 def test_a_view_that_is_gone_is_made_again(runs: DbtRuns) -> None:
     made(runs)
     runs.spark.sql(f"drop view {runs.schema}.duplicates")
-    assert made(runs) == {"document_statuses": False, "duplicates": True}
+    assert made(runs) == {"decided_deliveries": False, "duplicates": True}
 
 
 def test_a_full_refresh_makes_every_view_anew(runs: DbtRuns) -> None:

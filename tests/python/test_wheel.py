@@ -168,7 +168,7 @@ def test_from_the_wheel_alone_a_feed_is_decided(installed: Path, tmp_path: Path)
         "deliveries: landed 3, rejected 0, repeated 0\n"
     )
     run(*dbt, "build", "--exclude-resource-type", "unit_test", folder=shop)
-    select = "select delivery_id, status from {{ ref('exactly_once', 'document_statuses') }}"
+    select = "select delivery_id, status from {{ ref('exactly_once', 'decided_deliveries') }}"
     shown = run(*dbt, "--quiet", "show", "--output", "json", "--inline", select, folder=shop)
     statuses = {row["delivery_id"]: row["status"] for row in json.loads(shown)["show"]}
     assert statuses == {"d0": "NEW", "d1": "NEW", "d2": "DUPLICATE"}

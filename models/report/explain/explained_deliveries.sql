@@ -29,7 +29,7 @@ final as (
         decided_at,
         cast(null as timestamp) as waiting_since,
         cast(null as string) as reason_in_words
-    from {{ ref('document_statuses') }}
+    from {{ ref('decided_deliveries') }}
     union all
     select
         delivery_id,
