@@ -60,11 +60,6 @@ final as (
     select
         *,
         base64(unhex(sha1(trigger_name))) as trigger_id,
-        map(
-            {% for setting in trigger_defaults() -%}
-                '{{ setting }}', cast({{ setting }} as string){{ ',' if not loop.last }}
-            {% endfor %}
-        ) as settings,
         suspend_on_preprocessing_error or on_retry_failure = 'suspend' as suspends_on_error
     from with_defaults
 
