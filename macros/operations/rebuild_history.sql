@@ -105,24 +105,41 @@
                 coalesce(
                     decided_expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}
                 ) as expires_at,
-                greatest(expires_at, service_ended_at) as completed_expires_at
+                {{ key_hash('trigger_id', 'document_key') }} as key_hash,
+                {{ key_hash('trigger_id', 'document_key', 2) }} as key_check
             from timed
             where started_at is not null
+
+        ),
+
+        with_completion as (
+
+            select
+                with_expiry.*,
+                greatest(
+                    with_expiry.expires_at, with_expiry.service_ended_at, awaited.until
+                ) as completed_expires_at
+            from with_expiry
+            left join {{ awaited_until(last_published('waiting_deliveries')) }} as awaited
+                on
+                    with_expiry.trigger_name = awaited.trigger_name
+                    and with_expiry.key_hash = awaited.key_hash
+                    and with_expiry.key_check = awaited.key_check
 
         )
 
         select
-            with_expiry.trigger_name,
-            with_expiry.document_key,
+            trigger_name,
+            document_key,
             ledger_row.has_processing,
             ledger_row.has_completed,
-            with_expiry.started_at,
+            started_at,
             ledger_row.expires_at,
-            with_expiry.delivery_id,
-            with_expiry.run_id,
-            {{ key_hash('with_expiry.trigger_id', 'with_expiry.document_key') }} as key_hash,
-            {{ key_hash('with_expiry.trigger_id', 'with_expiry.document_key', 2) }} as key_check
-        from with_expiry
+            delivery_id,
+            run_id,
+            key_hash,
+            key_check
+        from with_completion
             lateral view explode({{ history_rows('true', 'has_ended') | indent(12) }}) as ledger_row
     {%- endset -%}
     {%- do log(

@@ -19,6 +19,22 @@
     )
 {%- endmacro %}
 
+{% macro awaited_until(undecided) -%}
+    {#- A relation of the keys for whose document deliveries wait, with the time up to which they were
+        received: a document stays completed for them, however late its end is heard. undecided:
+        waiting_deliveries, or the like of this run. -#}
+    (
+        select
+            trigger_name,
+            awaited_key.key_hash,
+            awaited_key.key_check,
+            least(timestampadd(microsecond, 1, max(received_at)), {{ latest_time() }}) as until
+        from {{ undecided }}
+        where awaited_key is not null
+        group by trigger_name, awaited_key.key_hash, awaited_key.key_check
+    )
+{%- endmacro %}
+
 {% macro forever() -%}
     {#- Until when an unfinished document is known: later than any time a document can carry. -#}
     timestamp '+200000-01-01 00:00:00'

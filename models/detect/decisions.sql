@@ -32,7 +32,6 @@ final as (
         examined.received_at,
         examined.landed_at,
         examined.waiting_since,
-        examined.was_waiting_for,
         examined.document_key,
         examined.key_source,
         examined.key_hash,
@@ -68,6 +67,16 @@ final as (
             when examined.is_waiting_for_document then examined.waits_for_delivery_id
             else examined.waits_for_service_of
         end as blocked_by_delivery_id,
+        if(
+            examined.key_hash is not null
+            and (
+                examined.is_behind
+                or examined.is_waiting_for_document
+                or examined.waits_for_service_of is not null
+            ),
+            struct(examined.key_hash, examined.key_check),
+            examined.awaited_key
+        ) as awaited_key,
         -- a document gets history entries if its trigger uses history and a condition matches
         examined.uses_history
         and examined.condition_name is not null

@@ -20,16 +20,10 @@ keys as (
         trigger_name,
         key_hash,
         key_check,
-        -- a copy that waited for a document finds it completed, even if its end is reported late
-        timestampadd(
-            microsecond,
-            1,
-            max(
-                if(was_waiting_for in ('UNFINISHED_DOCUMENT', 'BEHIND'), received_at, null)
-            )
-        ) as waited_until
+        -- the entries of an interrupted document count until its recovery is decided
+        bool_or(origin = 'RECOVERY') as has_recovery
     from {{ ref('trigger_queue') }}
-    where queue_outcome = 'QUEUED' and uses_history
+    where uses_history and (queue_outcome = 'QUEUED' or origin = 'RECOVERY')
     group by trigger_name, key_hash, key_check
 
 ),
@@ -59,7 +53,11 @@ entries_of_history as (
         keys.key_check,
         live_history.delivery_id,
         live_history.started_at,
-        {{ live_until('live_history.expires_at') }} as live_until,
+        if(
+            live_history.has_processing and not live_history.has_completed and keys.has_recovery,
+            {{ forever() }},
+            {{ live_until('live_history.expires_at') }}
+        ) as live_until,
         live_history.has_processing,
         live_history.has_completed,
         false as makes_copies_wait
@@ -73,9 +71,7 @@ entries_of_history as (
 
 in_execution_this_run as (
 
-    select
-        documents.*,
-        keys.waited_until
+    select documents.*
     from {{ ref('in_execution_this_run') }} as documents
     inner join keys
         on
@@ -116,7 +112,7 @@ entries_completed_now as (
         key_check,
         delivery_id,
         started_at,
-        greatest({{ live_until('completed_expires_at') }}, waited_until) as live_until,
+        {{ live_until('completed_expires_at') }} as live_until,
         false as has_processing,
         true as has_completed,
         false as makes_copies_wait

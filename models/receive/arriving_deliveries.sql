@@ -31,7 +31,7 @@
         examined,
         waiting_since,
         had_waited,
-        was_waiting_for,
+        awaited_key,
         landed_keys,
         decided_key,
         landed_file,

@@ -43,6 +43,7 @@ brought_up_to_date as (
             begun, attempts, last_event, last_event_at, last_started_at, last_message, started_at
         ),
         settings.processing_mode,
+        awaited.until as awaited_until,
         -- entries start when the service began; a document without a key_hash has none
         open_documents.started_at is null
         and open_documents.key_hash is not null
@@ -94,6 +95,11 @@ brought_up_to_date as (
         ) as ended_by
     from open_documents
     inner join settings on open_documents.trigger_name = settings.trigger_name
+    left join {{ awaited_until(last_published('waiting_deliveries')) }} as awaited
+        on
+            open_documents.trigger_name = awaited.trigger_name
+            and open_documents.key_hash = awaited.key_hash
+            and open_documents.key_check = awaited.key_check
     left join reported
         on
             open_documents.delivery_id = reported.delivery_id
@@ -111,12 +117,14 @@ brought_up_to_date as (
 final as (
 
     select
-        * except (expires_at, is_later),
+        * except (expires_at, is_later, awaited_until),
         coalesce(expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}) as expires_at,
-        -- a service that runs longer than the time to live keeps its entry live until its end
+        -- a service that runs longer than the time to live keeps its entry live until its end, and
+        -- for the copies that have waited for it
         greatest(
             coalesce(expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}),
-            if(key_hash is null, null, service_ended_at)
+            if(key_hash is null, null, service_ended_at),
+            awaited_until
         ) as completed_expires_at,
         -- copies wait until the service has begun, in a serial trigger until it has ended
         ended_by is null and (not begun or processing_mode = 'serial') as makes_copies_wait,

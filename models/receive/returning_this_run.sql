@@ -28,7 +28,7 @@ waiting as (
         waiting_deliveries.resubmission_id,
         waiting_deliveries.examined,
         waiting_deliveries.waiting_since,
-        waiting_deliveries.reason as was_waiting_for,
+        waiting_deliveries.awaited_key,
         true as had_waited
     from {{ last_published('waiting_deliveries') }} as waiting_deliveries
     inner join triggers_this_run
@@ -54,7 +54,7 @@ recoveries as (
         resubmission_id,
         true as examined,
         cast(null as timestamp) as waiting_since,
-        cast(null as string) as was_waiting_for,
+        null as awaited_key,
         false as had_waited
     from {{ ref('in_execution_this_run') }}
     where ended_by = 'INTERRUPTED'
@@ -77,7 +77,7 @@ resubmissions as (
         resubmission_id,
         true as examined,
         cast(null as timestamp) as waiting_since,
-        cast(null as string) as was_waiting_for,
+        null as awaited_key,
         false as had_waited
     from {{ ref('resubmissions_this_run') }}
     -- a rejected landing has landed again

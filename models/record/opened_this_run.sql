@@ -23,6 +23,13 @@ opened as (
 
 ),
 
+undecided as (
+
+    select * from {{ ref('decisions') }}
+    where not is_decided
+
+),
+
 settings as (
 
     select * from {{ ref('triggers_this_run') }}
@@ -72,12 +79,19 @@ brought_up_to_date as (
         reported.last_started_at,
         reported.last_message,
         reported.retry_failure,
+        awaited.until as awaited_until,
         {{ suspended_by_service('reported', 'settings.on_retry_failure') | indent(8) }}
             as is_retry_failure,
         {{ ended_by_service('reported', 'settings.on_retry_failure') }} as ended_by,
         opened.for_run_id as run_id
     from opened
     inner join settings on opened.trigger_name = settings.trigger_name
+    left join {{ awaited_until('undecided') }} as awaited
+        on
+            opened.adds_to_history
+            and opened.trigger_name = awaited.trigger_name
+            and opened.key_hash = awaited.key_hash
+            and opened.key_check = awaited.key_check
     left join reported
         on
             opened.delivery_id = reported.delivery_id
@@ -88,10 +102,10 @@ brought_up_to_date as (
 final as (
 
     select
-        *,
+        * except (awaited_until),
         {{ expiry('started_at', 'history_time_to_live_ms') }} as expires_at,
         greatest(
-            {{ expiry('started_at', 'history_time_to_live_ms') }}, service_ended_at
+            {{ expiry('started_at', 'history_time_to_live_ms') }}, service_ended_at, awaited_until
         ) as completed_expires_at
     from brought_up_to_date
 

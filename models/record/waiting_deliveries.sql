@@ -29,7 +29,8 @@ undecided as (
         true as examined,
         waiting_since,
         waiting_reason as reason,
-        blocked_by_delivery_id
+        blocked_by_delivery_id,
+        awaited_key
     from {{ ref('decisions') }}
     where not is_decided
 
@@ -51,7 +52,8 @@ not_taken as (
         examined,
         waiting_since,
         waiting_reason as reason,
-        cast(null as string) as blocked_by_delivery_id
+        cast(null as string) as blocked_by_delivery_id,
+        awaited_key
     from {{ ref('trigger_queue') }}
     where queue_outcome = 'WAITING'
 

@@ -11,11 +11,10 @@ inner join {{ ref('in_execution_this_run') }} as documents
     on
         decisions.trigger_name = documents.trigger_name
         and decisions.key_hash = documents.key_hash
-        and decisions.key_check = documents.key_check
+        and decisions.awaited_key = struct(documents.key_hash, documents.key_check)
 where
     decisions.for_run_id = {{ run }}
     and documents.for_run_id = {{ run }}
-    and decisions.was_waiting_for = 'UNFINISHED_DOCUMENT'
     and decisions.decided_by = 'HISTORY'
     and decisions.status = 'NEW'
     and documents.ended_by in ('SUCCESS', 'INTERRUPTED')

@@ -349,8 +349,8 @@ class Arrival:
     """A delivery in the queue of one trigger.
 
     `delivery` is as the trigger sees it: for a recovery or resubmission its own id, time, count
-    and document. `examined`: a run has taken it before; `waited`: an earlier run left it waiting,
-    `waited_for` is the reason.
+    and document. `examined`: a run has taken it before; `waited`: an earlier run left it waiting;
+    `awaited_key`: its key, where it has waited for a document of it.
     """
 
     delivery: Delivery
@@ -360,7 +360,7 @@ class Arrival:
     resubmitted: bool = False
     examined: bool = False
     waited: bool = False
-    waited_for: str | None = None
+    awaited_key: str | None = None
 
     def feed_time(self, happened_at: datetime) -> datetime:
         """When something happened to it here, by the clock of its feed."""
@@ -577,9 +577,7 @@ class Simulator:
         self.early: dict[tuple[str, str], list[Execution]] = defaultdict(list)
         self._recoveries: dict[tuple[str, str], int] = defaultdict(int)
         self._resubmissions: dict[tuple[str, str], int] = defaultdict(int)
-        self._completed_now: dict[tuple[str, str], list[HistoryEntry]] = defaultdict(list)
-        self._interrupted_now: list[HistoryEntry | None] = []
-        self._waited_until: dict[tuple[str, str], datetime] = {}
+        self._interrupted: dict[tuple[str, str], HistoryEntry | None] = {}
         self._latest_received_at: datetime | None = None
 
     def run(
@@ -606,11 +604,11 @@ class Simulator:
         run = _Run(clock, self._event_time_now(clock), history_unavailable)
 
         self._number += 1
-        self._completed_now.clear()
-        self._interrupted_now.clear()
         failures = self._read_executions(executions)
         self._change_suspensions(failures, commands, history_unavailable)
         queued = list(self.waiting.values())
+        for recovery in self._interrupted.keys() & self.statuses.keys():
+            del self._interrupted[recovery]
         queued += self._recover_interrupted(run, result)
         queued += self._accept_resubmissions(resubmissions, result)
         queued += self._route_landed(landed, result)
@@ -758,17 +756,24 @@ class Simulator:
                     record.suspended_by.add("RETRY_FAILURE")
 
     def _complete(self, identity: tuple[str, str], ended_at: datetime) -> None:
-        """Rule 10: the entry of a service that outlasts the time to live expires at its end."""
+        """Rule 10: the entry of a service that outlasts the time to live expires at its end.
+
+        Chosen: and not before the copies that have waited for the document, however late the run
+        hears of the end.
+        """
         document = self.open_documents.pop(identity)
         if document.entry is None:
             return
-        entry = replace(
-            document.entry,
-            processing_status="completed",
-            expires_at=max(document.entry.expires_at, document.arrival.feed_time(ended_at)),
+        key = document.entry.trigger_name, document.entry.document_key
+        waited = [
+            arrival.received_at + timedelta(microseconds=1)
+            for arrival in self.waiting.values()
+            if (arrival.trigger_name, arrival.awaited_key) == key
+        ]
+        ends = [document.entry.expires_at, document.arrival.feed_time(ended_at), *waited]
+        self._add_to_history(
+            replace(document.entry, processing_status="completed", expires_at=max(ends))
         )
-        self._add_to_history(entry)
-        self._completed_now[entry.trigger_name, entry.document_key].append(entry)
 
     def _change_suspensions(
         self,
@@ -820,9 +825,10 @@ class Simulator:
             del self.open_documents[identity]
             guaranteed = document.arrival.delivery.guaranteed
             self.outcomes[identity] = "INTERRUPTED" if guaranteed else "LOST"
-            self._interrupted_now.append(document.entry)
             if guaranteed:
-                recoveries.append(self._recovery_of(document.arrival))
+                recovery = self._recovery_of(document.arrival)
+                self._interrupted[recovery.delivery_id, recovery.trigger_name] = document.entry
+                recoveries.append(recovery)
             else:
                 result.lost.append(identity)
         return recoveries
@@ -981,7 +987,11 @@ class Simulator:
         self, arrival: Arrival, reason: str, blocked_by: str | None, result: RunResult
     ) -> None:
         identity = (arrival.delivery_id, arrival.trigger_name)
-        self.waiting[identity] = replace(arrival, waited=True, waited_for=reason)
+        awaited_key = arrival.awaited_key
+        if reason in ("UNFINISHED_DOCUMENT", "BEHIND"):
+            facts = self._facts(arrival)
+            awaited_key = facts.document_key if facts.uses_history else awaited_key
+        self.waiting[identity] = replace(arrival, waited=True, awaited_key=awaited_key)
         result.waiting.append(Waiting(*identity, reason, blocked_by))
 
     # Decide -------------------------------------------------------------------------------------
@@ -995,24 +1005,10 @@ class Simulator:
         resolver may be asked about one depends on what becomes of earlier ones (rule 6).
         """
         suspending = []
-        self._waited_until = {}
         chains = self._chains(taken)
-        for chain in chains:
-            self._note_waits(chain)
         for chain in sorted(chains, key=lambda c: (not self._facts(c[0]).uses_history, c[0].age)):
             suspending += self._decide_chain(chain, run, result)
         return suspending
-
-    def _note_waits(self, chain: list[Arrival]) -> None:
-        """Up to when copies of a key have waited for its document.
-
-        Chosen: a document that completes stays known to them, also where its entry had expired when
-        the run hears of it.
-        """
-        facts = self._facts(chain[0])
-        waited = [a.received_at for a in chain if a.waited_for in ("UNFINISHED_DOCUMENT", "BEHIND")]
-        if facts.uses_history and facts.document_key is not None and waited:
-            self._waited_until[chain[0].trigger_name, facts.document_key] = max(waited)
 
     def _chains(self, taken: list[Arrival]) -> list[list[Arrival]]:
         """Rule 7: the deliveries of one key in order, resubmissions first; others stand alone."""
@@ -1201,29 +1197,23 @@ class Simulator:
     def _live_entries(self, arrival: Arrival, facts: _Facts) -> list[HistoryEntry]:
         """Rule 5. An unfinished document's entry is live, and known after its removal too.
 
-        Chosen: so is that of a document which was unfinished until this run hears that it was
-        interrupted (rule 6).
+        Chosen: so is that of an interrupted document, until the run that decides its recovery is
+        over (rule 6).
         """
         assert facts.document_key is not None
         key = (arrival.trigger_name, facts.document_key)
         of_documents = [document.entry for document in self.open_documents.values()]
-        of_documents += self._interrupted_now
+        of_documents += self._interrupted.values()
         open_entries = [
             entry
             for entry in of_documents
             if entry and (entry.trigger_name, entry.document_key) == key
         ]
-        if self._has_been_waited_for(key, arrival):
-            open_entries += self._completed_now[key]
         return open_entries + [
             entry
             for entry in self.history.get(key, [])
             if entry not in open_entries and self._is_live(entry, arrival)
         ]
-
-    def _has_been_waited_for(self, key: tuple[str, str], arrival: Arrival) -> bool:
-        waited_until = self._waited_until.get(key)
-        return waited_until is not None and arrival.received_at <= waited_until
 
     def _is_live(self, entry: HistoryEntry, arrival: Arrival) -> bool:
         not_expired = entry.expires_at + self.clock_skew_tolerance > arrival.received_at

@@ -315,6 +315,44 @@ def test_a_success_that_is_heard_late_settles_the_doubt_of_the_recovery(runs: Db
     ) == [("slow/recovery-1", "slow")]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "status", "state"),
+    [("SUCCESS", "DUPLICATE", "COMPLETED"), ("INTERRUPTED", "IN_DOUBT", "PROCESSING")],
+)
+def test_a_copy_that_has_waited_is_not_new_when_its_trigger_goes_on(
+    runs: DbtRuns, outcome: str, status: str, state: str
+) -> None:
+    """Nor where the run that hears of the end cannot decide it, and the entries have expired."""
+    with_service(runs)
+    runs.land("deliveries", [delivery("long")])
+    runs.decide(clock=NOW)
+    hour = timedelta(hours=1)
+    heartbeats = [said("STARTED", "long"), said("STARTED", "long", NOW + 2.9 * hour)]
+    runs.land("trigger_executions", heartbeats)
+    copies = [
+        delivery(f"copy {number}", uuid="u-long", received_at=NOW + (2.7 + number / 10) * hour)
+        for number in (1, 2)
+    ]
+    runs.land("deliveries", copies)
+    runs.decide(clock=NOW + 3 * hour)
+    assert decided(runs) == [("long", "orders")]
+
+    command = {"trigger_name": "orders", "issued_by": "me", "issued_at": NOW + 3.1 * hour}
+    runs.land("trigger_commands", [{**command, "command_id": "c1", "command": "SUSPEND"}])
+    runs.decide(clock=NOW + 3.2 * hour)
+    if outcome == "SUCCESS":
+        runs.land("trigger_executions", [said("SUCCESS", "long")])
+    runs.decide(clock=NOW + 4 * hour)
+    assert decided(runs) == [("long", "orders")]
+    resumed = {"command_id": "c2", "command": "RESUME", "issued_at": NOW + 4.1 * hour}
+    runs.land("trigger_commands", [{**command, **resumed}])
+    runs.decide(clock=NOW + 5 * hour)
+    assert runs.rows(
+        "select delivery_id, status, history_state, matched_delivery_id "
+        "from {schema}.document_status where delivery_id like 'copy%' order by delivery_id"
+    ) == [(f"copy {number}", status, state, "long") for number in (1, 2)]
+
+
 def test_a_failure_whose_success_is_heard_late_is_none_to_resubmit_in_bulk(runs: DbtRuns) -> None:
     """And a document that matches no condition is not called a success."""
     with_service(runs)
