@@ -19,7 +19,6 @@ commands as (
         *,
         struct(issued_at as at, command_id as id) as command_order
     from {{ ref('stg_trigger_commands') }}
-    where command in ('SUSPEND', 'RESUME')
 
 ),
 
@@ -40,7 +39,7 @@ resumes as (
 retired as (
 
     select distinct commands.trigger_name
-    from {{ ref('stg_trigger_commands') }} as commands
+    from commands
     left anti join {{ last_published('waiting_deliveries') }} as waiting
         on commands.trigger_name = waiting.trigger_name
     left anti join {{ last_published('open_documents') }} as open_documents
@@ -51,14 +50,11 @@ retired as (
 
 resumed_by_monitor as (
 
-    select explode(cast(array(
-        {%- for name in resumed %}{{ sql_text(name) }}{{ ', ' if not loop.last }}{% endfor -%}
-    ) as array<string>)) as trigger_name
+    select explode(from_json({{ sql_text(tojson(resumed)) }}, 'array<string>')) as trigger_name
 
 ),
 
--- ---- each cause of a suspension is lifted by itself
-
+-- each cause of a suspension is lifted by itself
 still_suspending as (
 
     select published.*
@@ -155,9 +151,8 @@ known as (
         settings.enabled and settings.is_in_seed as is_enabled,
         states.known_since_run_id,
         map(
-            {% for setting in trigger_defaults() -%}
-                '{{ setting }}',
-                cast(settings.{{ setting }} as string){{ ',' if not loop.last }}
+            {% for name in trigger_defaults() -%}
+                '{{ name }}', cast(settings.{{ name }} as string){{ ',' if not loop.last }}
             {% endfor %}
         ) as settings,
         states.settings as published_settings,
@@ -168,10 +163,7 @@ known as (
             resumes.resumed_at,
             if(resumed_by_monitor.trigger_name is null, null, {{ run_clock() }})
         ) as resumed_at,
-        case
-            when states.trigger_name is null then settings.start_from
-            else states.takes_from
-        end as takes_from,
+        if(states.trigger_name is null, settings.start_from, states.takes_from) as takes_from,
         coalesce(states.suspensions, array()) as published_suspensions,
         coalesce(suspended.suspensions, array()) as suspensions,
         suspended.trigger_name is not null as is_suspended
@@ -190,25 +182,16 @@ final as (
         * except (published_settings, published_resumed_at),
         is_enabled and not is_suspended as takes_documents,
         -- whether its row of trigger_states still holds, unless this run suspends it
-        coalesce(
-            not is_first_seen
-            and not is_retired
-            and is_enabled = was_enabled
-            and (is_enabled and not is_suspended) = took_documents
-            and suspensions = published_suspensions
-            and resumed_at <=> published_resumed_at
-            and to_json(settings) = to_json(published_settings),
-            false
-        ) as is_as_published,
+        not is_retired
+        and is_enabled = was_enabled
+        and suspensions = published_suspensions
+        and resumed_at <=> published_resumed_at
+        and to_json(settings) <=> to_json(published_settings) as is_as_published,
         -- its waiting rows are rewritten while it takes documents, in the run in which it stops,
         -- and where something else stops it now
-        took_documents
-        or (is_enabled and not is_suspended)
-        or is_enabled != was_enabled as rewrites_waiting,
-        is_first_seen
-        and takes_from is not null
-        and {{ current_run().number if current_run() else 1 }} > 1
-            as takes_earlier_landings,
+        took_documents or takes_documents or is_enabled != was_enabled as rewrites_waiting,
+        is_first_seen and takes_from is not null
+        and {{ current_run().number if current_run() else 1 }} > 1 as takes_earlier_landings,
         '{{ invocation_id }}' as for_run_id
     from known
 
