@@ -15,7 +15,7 @@ from dbt_exactly_once.errors import ExactlyOnceError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LAKE_VERSION = 4
+LAKE_VERSION = 5
 VERSION_PROPERTY = "exactly-once.lake-version"
 RECORD = "published_runs"
 # ends the name of a table in the catalog that it was moved away from
