@@ -24,7 +24,6 @@ from dbt_exactly_once.adapter.session import (
     PROJECT_FILE,
     Project,
     open_session,
-    quiet_start,
     read_credentials,
     read_yaml,
 )
@@ -90,8 +89,8 @@ def run_demo(project: Project, verbose: bool = False) -> int:
     dbt = partial(_dbt, desk, lake, verbose)
     credentials = read_credentials(project, lake)
     schema = credentials.schema
-    with _step("start Spark (the first time it fetches two jars)"), quiet_start(project):
-        spark = open_session(credentials)
+    with _step("start Spark (the first time it fetches two jars)"):
+        spark = open_session(credentials, project.spark_log)
     with _step(f"land {FEED}") as notes:
         notes.append(str(land(spark, project, [project.folder / FEED])))
     with _step("decide each delivery: dbt build"):

@@ -24,7 +24,7 @@ from dbt.graph.queue import GraphQueue
 from dbt_common.invocation import get_invocation_id
 
 from dbt_exactly_once.adapter.lake import ensure_place
-from dbt_exactly_once.adapter.session import open_session, quiet_start_to, share_compiled_code
+from dbt_exactly_once.adapter.session import open_session, share_compiled_code
 from dbt_exactly_once.adapter.shared_session import look_around
 from dbt_exactly_once.errors import ExactlyOnceError, errors_in_one_line
 from dbt_exactly_once.resolvers.hooks import load_hooks, register_hooks
@@ -99,20 +99,11 @@ def _session_of_this_command(credentials: SparkCredentials) -> SparkSession:
         or _opened[0] != invocation
         or _opened[1].sparkContext is not SparkContext._active_spark_context
     ):
-        _opened = invocation, _opened_quietly(credentials)
+        flags = get_flags()
+        log = Path(flags.LOG_PATH) / "spark.log" if flags.QUIET else None
+        _opened = invocation, open_session(credentials, log)
     share_compiled_code(_opened[1])
     return _opened[1]
-
-
-def _opened_quietly(credentials: SparkCredentials) -> SparkSession:
-    """The session; a Spark that starts writes nothing on the screen where dbt is to be quiet."""
-    from pyspark import SparkContext
-
-    flags = get_flags()
-    if not flags.QUIET or SparkContext._active_spark_context is not None:
-        return open_session(credentials)
-    with quiet_start_to(Path(flags.LOG_PATH) / "spark.log"):
-        return open_session(credentials)
 
 
 def _keep_settings(connection: Connection) -> None:

@@ -11,10 +11,11 @@ import ipaddress
 import socket
 import subprocess
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbt_exactly_once.adapter.lake_version import check_lake
-from dbt_exactly_once.adapter.session import Project, open_session, quiet_start
+from dbt_exactly_once.adapter.session import Project, open_session
 from dbt_exactly_once.adapter.shared_session import HOOKS_SETTING, SHARING_SETTING
 from dbt_exactly_once.adapter.startup import CLASS_PATH, PACKAGES
 from dbt_exactly_once.errors import MORE_MEMORY, ExactlyOnceError
@@ -48,16 +49,15 @@ def serve(
         "spark.hadoop.hive.server2.thrift.bind.host": host,
         "spark.hadoop.hive.server2.thrift.port": str(port),
     }
-    with quiet_start(project):
-        spark = _with_jars_on_class_path(credentials)
-        check_lake(spark, schema)
-        if hooks is not None:
-            register_hooks(hooks, spark)
-            spark.conf.set(HOOKS_SETTING, hooks.content)
-        # clients begin with `use default`
-        spark.sql("create namespace if not exists default")
-        server = spark._jvm.org.apache.spark.sql.hive.thriftserver.HiveThriftServer2
-        started = server.startWithContext(spark._jsparkSession.sqlContext())
+    spark = _with_jars_on_class_path(credentials, project.spark_log)
+    check_lake(spark, schema)
+    if hooks is not None:
+        register_hooks(hooks, spark)
+        spark.conf.set(HOOKS_SETTING, hooks.content)
+    # clients begin with `use default`
+    spark.sql("create namespace if not exists default")
+    server = spark._jvm.org.apache.spark.sql.hive.thriftserver.HiveThriftServer2
+    started = server.startWithContext(spark._jsparkSession.sqlContext())
     # Spark has set a handler of its own
     with stopped_by_signals() as stop:
         whom = "readers, a session each" if readers else "dbt, one session for all"
@@ -103,14 +103,14 @@ def check_address(credentials: SparkCredentials, host: str, port: int, open_to_a
         )
 
 
-def _with_jars_on_class_path(credentials: SparkCredentials) -> SparkSession:
+def _with_jars_on_class_path(credentials: SparkCredentials, log: Path) -> SparkSession:
     """Open the session with its jars on Java's class path.
 
     Of jars that are added to a running Java only the first connection finds the classes. So Spark
     resolves the packages first, where their jars are not known, and is started again with them.
     """
     parameters = credentials.server_side_parameters
-    spark = open_session(credentials)
+    spark = open_session(credentials, log)
     listed = filter(None, spark.conf.get("spark.jars", "").split(","))
     jars = [jar.removeprefix("file://").removeprefix("file:") for jar in listed]
     class_path = spark.conf.get(CLASS_PATH, "").split(":")
@@ -121,7 +121,7 @@ def _with_jars_on_class_path(credentials: SparkCredentials) -> SparkSession:
     parameters[CLASS_PATH] = ":".join([*jars, *filter(None, class_path)])
     # executors on other machines fetch them from here
     parameters["spark.jars"] = ",".join(jars)
-    return open_session(credentials)
+    return open_session(credentials, log)
 
 
 def _close_java(spark: SparkSession) -> None:

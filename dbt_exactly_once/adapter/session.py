@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
+import subprocess
 import threading
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +43,11 @@ class Project:
     variables: dict[str, Any]
     # where this project's files are: the same folder, or dbt's copy of the package in it
     package_folder: Path
+
+    @property
+    def spark_log(self) -> Path:
+        """What a Spark writes that a command starts."""
+        return self.folder / "logs" / "spark.log"
 
     @property
     def landing_schema(self) -> str:
@@ -203,40 +206,11 @@ def schema_of_ledgers(
     return graph["nodes"][f"model.{PACKAGE}.published_runs"]["schema"]
 
 
-@contextmanager
-def quiet_start(project: Project) -> Iterator[None]:
-    """Let a Spark that starts within write to logs/spark.log: nobody needs it on the screen."""
-    with quiet_start_to(project.folder / "logs" / "spark.log"):
-        yield
-
-
-@contextmanager
-def quiet_start_to(log: Path) -> Iterator[None]:
-    """The same for a log elsewhere."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    kept = {number: os.dup(number) for number in (1, 2)}
-    try:
-        # the JVM keeps these for its life
-        with log.open("w", encoding="utf-8") as file:
-            for number in kept:
-                os.dup2(file.fileno(), number)
-        yield
-    except ExactlyOnceError:
-        raise
-    except Exception as error:
-        cause = one_line(error)
-        raise ExactlyOnceError(f"Spark did not start, {log} has all of it: {cause}") from error
-    finally:
-        for number, copy in kept.items():
-            os.dup2(copy, number)
-            os.close(copy)
-
-
-def open_session(credentials: SparkCredentials) -> SparkSession:
+def open_session(credentials: SparkCredentials, log: Path | None = None) -> SparkSession:
     """The session that dbt would open for a target with `method: session`, made the same way, with
     SESSION_SETTINGS in place of the target's values.
+
+    log: the file that a Spark which starts writes to, in place of the screen.
     """
     if credentials.method != "session":
         raise ExactlyOnceError(
@@ -254,14 +228,33 @@ def open_session(credentials: SparkCredentials) -> SparkSession:
         check_java()
         find_spark()
         parameters = quickened(parameters)
-    builder = SparkSession.builder.enableHiveSupport()
-    for name, value in {**parameters, **SESSION_SETTINGS}.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    settings = {**parameters, **SESSION_SETTINGS, "spark.sql.catalogImplementation": "hive"}
+    if starts and log is not None:
+        _start_quietly(settings, log)
+    spark = SparkSession.builder.config(map=settings).getOrCreate()
     share_compiled_code(spark)
     if starts:
         remember_jars(spark, parameters.get(PACKAGES))
     return spark
+
+
+def _start_quietly(settings: dict[str, Any], log: Path) -> None:
+    """Start Spark with a Java that writes to a file for its life: nobody needs it on the screen."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    conf = SparkConf().setAll(list(settings.items()))
+    log.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with log.open("w", encoding="utf-8") as file:
+            # a Java of this process goes on
+            gateway = SparkContext._gateway or launch_gateway(
+                conf, {"stdout": file, "stderr": subprocess.STDOUT}
+            )
+        SparkContext(conf=conf, gateway=gateway)
+    except Exception as error:
+        cause = one_line(error)
+        raise ExactlyOnceError(f"Spark did not start, {log} has all of it: {cause}") from error
 
 
 def share_compiled_code(spark: SparkSession) -> None:

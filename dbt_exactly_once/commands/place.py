@@ -14,7 +14,6 @@ from dbt_exactly_once.adapter.session import (
     Project,
     find_project,
     open_session,
-    quiet_start,
     read_credentials,
     schema_of_ledgers,
 )
@@ -52,8 +51,7 @@ class Place:
     def open_session(self) -> SparkSession:
         """A session with the target's settings, whatever the lake in it is."""
         credentials = self.credentials
-        with quiet_start(self.project):
-            return open_session(credentials)
+        return open_session(credentials, self.project.spark_log)
 
     def open_lake(self) -> tuple[SparkSession, str]:
         """A session in a lake of this package's version, and the schema of its ledgers."""

@@ -18,7 +18,6 @@ from dbt_exactly_once.adapter.session import (
     Project,
     open_session,
     parse_graph,
-    quiet_start,
     read_credentials,
 )
 from dbt_exactly_once.adapter.shared_session import LOCK
@@ -64,8 +63,7 @@ def move_catalog(
     ]
     old.server_side_parameters[PACKAGES] = ",".join(dict.fromkeys(filter(None, packages)))
     graph = parse_graph(project, profiles_dir, source)
-    with quiet_start(project):
-        spark = open_session(old)
+    spark = open_session(old, project.spark_log)
     state = State.of_graph(SparkEngine(spark), graph)
     with moving(state, f"move-{uuid4()}", float(project.variables["run_timeout"])):
         catalogs = (_open(spark, name, of_catalog) for of_catalog in (settings, new_settings))

@@ -74,7 +74,7 @@ def test_the_demo_has_its_own_target_whatever_the_user_has_named(
     for name in ("DBT_PROFILE", "DBT_TARGET", "EXACTLY_ONCE_LAKE"):
         monkeypatch.setenv(name, "production")
 
-    def parse(credentials: SparkCredentials) -> None:
+    def parse(credentials: SparkCredentials, _: Path) -> None:
         lake = tmp_path / LAKE
         assert str(lake) in credentials.server_side_parameters["spark.sql.catalog.lake.uri"]
         # in the place of Spark; it raises where dbt has another target
