@@ -1,23 +1,11 @@
 {{ config(materialized='ephemeral') }}
 {#- of few chains the hashes are known: no other delivery is shuffled -#}
 {%- set hashes = current_run().hashes_of_chains if current_run() else none -%}
-{%- set may_be_in_chain = 'uses_history' if hashes is none
-    else 'key_hash in (' ~ (hashes | join(', ') or 'null') ~ ')' %}
+{%- set keys_that_come_again %}
+    (select key_hash from {{ ref('queued_deliveries') }}
+    where uses_history group by key_hash having count(*) > 1)
+{%- endset %}
 with
-
--- most keys come once in a run: they need no chain, only their row of history_matches
-keys_that_come_again as (
-
-    select
-        trigger_name,
-        key_hash,
-        key_check
-    from {{ ref('queued_deliveries') }}
-    where uses_history and {{ may_be_in_chain }}
-    group by trigger_name, key_hash, key_check
-    having count(*) > 1
-
-),
 
 chains as (
 
@@ -45,13 +33,13 @@ chains as (
             )
         ) as deliveries
     from {{ ref('queued_deliveries') }} as queued
-    left semi join keys_that_come_again
-        on
-            queued.key_hash = keys_that_come_again.key_hash
-            and queued.key_check = keys_that_come_again.key_check
-            and queued.trigger_name = keys_that_come_again.trigger_name
-    where queued.uses_history and queued.{{ may_be_in_chain }}
+    where
+        queued.uses_history
+        and queued.key_hash in {{ keys_that_come_again if hashes is none
+            else '(' ~ (hashes | join(', ') or 'null') ~ ')' }}
     group by queued.trigger_name, queued.key_hash, queued.key_check
+    -- most keys come once in a run: they need no chain, only their row of history_matches
+    having count(*) > 1
 
 ),
 
