@@ -19,10 +19,15 @@
 {%- set published = adapter.exactly_once.published_since('document_status', last_run_number)
     if in_run else ref('document_status') -%}
 {%- set is_to_be_processed = is_executed() ~ ' and condition_name is not null' -%}
-{%- set days = run_query(
-    'select distinct cast(to_date(landed_received_at) as string) from ' ~ published
-    ~ ' where ' ~ is_to_be_processed
-).columns[0].values() | list | sort if in_run else none -%}
+{%- set days = none -%}
+{%- if in_run and last_run_number == in_run.number - 1 and not queue_facts().takes_earlier -%}
+    {%- set days = queue_facts().landed_days + queue_facts().returning_days -%}
+{%- elif in_run -%}
+    {%- set days = run_query(
+        'select distinct cast(to_date(landed_received_at) as string) from ' ~ published
+        ~ ' where ' ~ is_to_be_processed
+    ).columns[0].values() -%}
+{%- endif -%}
 -- depends_on: {{ ref('document_status') }}
 with
 
@@ -53,7 +58,7 @@ with_document as (
     {{ with_document(
         'numbered',
         ['landed_at', 'transport', 'guaranteed', 'uuid', 'track_id', 'event_id', 'errors_to'],
-        days,
+        days | unique | sort if days is not none else none,
         until='landed',
     ) | indent(4) }}
 
