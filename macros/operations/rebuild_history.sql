@@ -124,7 +124,6 @@
                 on
                     with_expiry.trigger_name = awaited.trigger_name
                     and with_expiry.key_hash = awaited.key_hash
-                    and with_expiry.key_check = awaited.key_check
 
         )
 

@@ -26,12 +26,11 @@
     (
         select
             trigger_name,
-            awaited_key.key_hash,
-            awaited_key.key_check,
+            awaited_key_hash as key_hash,
             least(timestampadd(microsecond, 1, max(received_at)), {{ latest_time() }}) as until
         from {{ undecided }}
-        where awaited_key is not null
-        group by trigger_name, awaited_key.key_hash, awaited_key.key_check
+        where awaited_key_hash is not null
+        group by trigger_name, awaited_key_hash
     )
 {%- endmacro %}
 

@@ -74,9 +74,9 @@ final as (
                 or examined.is_waiting_for_document
                 or examined.waits_for_service_of is not null
             ),
-            struct(examined.key_hash, examined.key_check),
-            examined.awaited_key
-        ) as awaited_key,
+            examined.key_hash,
+            examined.awaited_key_hash
+        ) as awaited_key_hash,
         -- a document gets history entries if its trigger uses history and a condition matches
         examined.uses_history
         and examined.condition_name is not null

@@ -31,7 +31,7 @@
         examined,
         waiting_since,
         had_waited,
-        awaited_key,
+        awaited_key_hash,
         landed_keys,
         decided_key,
         landed_file,

@@ -99,7 +99,6 @@ brought_up_to_date as (
         on
             open_documents.trigger_name = awaited.trigger_name
             and open_documents.key_hash = awaited.key_hash
-            and open_documents.key_check = awaited.key_check
     left join reported
         on
             open_documents.delivery_id = reported.delivery_id

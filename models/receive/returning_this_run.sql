@@ -28,7 +28,7 @@ waiting as (
         waiting_deliveries.resubmission_id,
         waiting_deliveries.examined,
         waiting_deliveries.waiting_since,
-        waiting_deliveries.awaited_key,
+        waiting_deliveries.awaited_key_hash,
         true as had_waited
     from {{ last_published('waiting_deliveries') }} as waiting_deliveries
     inner join triggers_this_run
@@ -54,7 +54,7 @@ recoveries as (
         resubmission_id,
         true as examined,
         cast(null as timestamp) as waiting_since,
-        null as awaited_key,
+        null as awaited_key_hash,
         false as had_waited
     from {{ ref('in_execution_this_run') }}
     where ended_by = 'INTERRUPTED'
@@ -77,7 +77,7 @@ resubmissions as (
         resubmission_id,
         true as examined,
         cast(null as timestamp) as waiting_since,
-        null as awaited_key,
+        null as awaited_key_hash,
         false as had_waited
     from {{ ref('resubmissions_this_run') }}
     -- a rejected landing has landed again

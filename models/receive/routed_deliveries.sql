@@ -48,7 +48,7 @@ final as (
         false as examined,
         cast(null as timestamp) as waiting_since,
         false as had_waited,
-        cast(null as struct<key_hash: bigint, key_check: bigint>) as awaited_key,
+        cast(null as bigint) as awaited_key_hash,
         cast(null as struct<document_key: string, key_source: string>) as decided_key,
         false as is_gone
     from subscribed

@@ -91,7 +91,6 @@ brought_up_to_date as (
             opened.adds_to_history
             and opened.trigger_name = awaited.trigger_name
             and opened.key_hash = awaited.key_hash
-            and opened.key_check = awaited.key_check
     left join reported
         on
             opened.delivery_id = reported.delivery_id

@@ -11,26 +11,19 @@
         pre_hook='delete from {{ this }} where {{ of_taking_triggers() }}',
     )
 }}
+{% set columns = [
+    'delivery_id', 'trigger_name', 'landed_delivery_id', 'landed_received_at', 'received_at',
+    'landed_at', 'redelivery_count', 'origin', 'recoveries', 'resubmission_id', 'waiting_since',
+    'waiting_reason', 'awaited_key_hash',
+] | join(', ') -%}
 with
 
 undecided as (
 
     select
-        delivery_id,
-        trigger_name,
-        landed_delivery_id,
-        landed_received_at,
-        received_at,
-        landed_at,
-        redelivery_count,
-        origin,
-        recoveries,
-        resubmission_id,
+        {{ columns }},
         true as examined,
-        waiting_since,
-        waiting_reason as reason,
-        blocked_by_delivery_id,
-        awaited_key
+        blocked_by_delivery_id
     from {{ ref('decisions') }}
     where not is_decided
 
@@ -39,21 +32,9 @@ undecided as (
 not_taken as (
 
     select
-        delivery_id,
-        trigger_name,
-        landed_delivery_id,
-        landed_received_at,
-        received_at,
-        landed_at,
-        redelivery_count,
-        origin,
-        recoveries,
-        resubmission_id,
+        {{ columns }},
         examined,
-        waiting_since,
-        waiting_reason as reason,
-        cast(null as string) as blocked_by_delivery_id,
-        awaited_key
+        cast(null as string) as blocked_by_delivery_id
     from {{ ref('trigger_queue') }}
     where queue_outcome = 'WAITING'
 
@@ -68,6 +49,7 @@ final as (
 )
 
 select
-    * except (waiting_since),
+    * except (waiting_since, waiting_reason),
+    waiting_reason as reason,
     coalesce(waiting_since, {{ run_clock() }}) as waiting_since
 from final

@@ -11,7 +11,8 @@ inner join {{ ref('in_execution_this_run') }} as documents
     on
         decisions.trigger_name = documents.trigger_name
         and decisions.key_hash = documents.key_hash
-        and decisions.awaited_key = struct(documents.key_hash, documents.key_check)
+        and decisions.key_check = documents.key_check
+        and decisions.awaited_key_hash = documents.key_hash
 where
     decisions.for_run_id = {{ run }}
     and documents.for_run_id = {{ run }}

@@ -393,7 +393,7 @@ VIOLATIONS: dict[str, dict[str, tuple[str, Change]]] = {
                 of("late copy"),
                 status="'NEW'",
                 decided_by="'HISTORY'",
-                awaited_key="struct(key_hash, key_check)",
+                awaited_key_hash="key_hash",
             ),
         ),
     },
