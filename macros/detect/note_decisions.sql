@@ -3,15 +3,16 @@
         they have rows to write (see Run.found and no_rows_where). -#}
     {%- if current_run() -%}
         {%- set query -%}
-            select
-                count_if(is_decided) as decided,
-                count_if(not is_decided) as undecided,
-                count_if(status = 'SUSPENDED') as suspended,
-                count_if({{ is_executed() }} and service is not null) as opened,
-                count_if(adds_to_history) as added
-            from {{ from_memory(this) }}
+            select to_json(collect_list(struct(*))) from {{ decision_counts(from_memory(this)) }}
         {%- endset -%}
-        {%- do current_run().found.update(run_query(query).rows[0].dict()) -%}
+        {%- set counts = note_counts('decisions', run_query(query).rows[0][0]) -%}
+        {%- do current_run().found.update({
+            'decided': counts | selectattr('is_decided') | sum('documents'),
+            'undecided': counts | rejectattr('is_decided') | sum('documents'),
+            'suspended': counts | selectattr('status', 'equalto', 'SUSPENDED') | sum('documents'),
+            'opened': counts | selectattr('is_opened') | sum('documents'),
+            'added': counts | selectattr('adds_to_history') | sum('documents'),
+        }) -%}
     {%- endif -%}
 {%- endmacro %}
 

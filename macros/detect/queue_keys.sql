@@ -36,18 +36,8 @@
                     where queue_outcome = 'QUEUED' and resolver is not null
                 ) as with_resolver,
                 (
-                    select
-                        to_json(struct(
-                            cast(
-                                max(if(queue_outcome != 'REJECTED', landed_received_at, null))
-                                as string
-                            ) as latest,
-                            count_if(queue_outcome = 'WAITING') as not_taken,
-                            count_if(queue_outcome in ('UNROUTED', 'NOT_TAKEN')) as left_out,
-                            count_if(queue_outcome = 'REJECTED') as rejected
-                        ))
-                    from {{ queue }}
-                ) as outcomes
+                    select to_json(collect_list(struct(*))) from {{ queue_counts(queue) }}
+                ) as counts
             from (
                 select
                     trigger_name,
@@ -72,15 +62,24 @@
             ) -%}
         {%- endif -%}
         {%- set hashes = fromjson(found.hashes) -%}
-        {%- set outcomes = fromjson(found.outcomes) -%}
+        {%- set counts = note_counts('trigger_queue', found.counts) -%}
+        {%- set accepted = counts | rejectattr('queue_outcome', 'equalto', 'REJECTED')
+            | selectattr('latest', 'defined') -%}
+        {%- set left_out = counts | selectattr('queue_outcome', 'in', ['UNROUTED', 'NOT_TAKEN']) -%}
         {%- do current_run().bind_queue(
             found.oldest,
             found.deliveries,
             found.in_chains or 0,
             hashes if hashes | length <= most_literals() else none,
-            outcomes.pop('latest', none),
+            accepted | map(attribute='latest') | max or none,
             fromjson(found.with_resolver),
         ) -%}
-        {%- do current_run().found.update(outcomes) -%}
+        {%- do current_run().found.update({
+            'not_taken':
+                counts | selectattr('queue_outcome', 'equalto', 'WAITING') | sum('deliveries'),
+            'left_out': left_out | sum('deliveries'),
+            'rejected':
+                counts | selectattr('queue_outcome', 'equalto', 'REJECTED') | sum('deliveries'),
+        }) -%}
     {%- endif -%}
 {%- endmacro %}

@@ -29,10 +29,11 @@
 
                     select min(received_at) as oldest
                     from (
-                        select received_at from {{ ref('decisions') }} where not is_decided
+                        select received_at from {{ ref('decisions') }}
+                        where {{ 'not is_decided' if has_found('undecided') else 'false' }}
                         union all
                         select received_at from {{ ref('trigger_queue') }}
-                        where queue_outcome = 'WAITING'
+                        where {{ "queue_outcome = 'WAITING'" if has_found('not_taken') else 'false' }}
                         union all
                         select waiting.received_at
                         from {{ last_published('waiting_deliveries') }} as waiting

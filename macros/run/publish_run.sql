@@ -11,7 +11,7 @@
                     from {{ this }}
                     where run_number = {{ current_run().number }}
                 ) as counts,
-                (select count_if(not had_waited) from {{ ref('trigger_queue') }})
+                (select coalesce(sum(deliveries), 0) from {{ queue_counts() }} where not had_waited)
                 + {{ current_run().found.decided }}
                 + (
                     select count_if(has_news or ended_by is not null)

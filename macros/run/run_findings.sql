@@ -16,8 +16,8 @@
                 if(decided_by = 'ID', key_state, null) as key_state,
                 cast(null as string) as resolver_result,
                 cast(null as string) as message,
-                count(*) as documents
-            from {{ ref('decisions') }}
+                sum(documents) as documents
+            from {{ decision_counts() }}
             where status = 'IN_DOUBT'
             group by trigger_name, rule_id, if(decided_by = 'ID', key_state, null)
             order by documents desc
@@ -59,11 +59,11 @@
         union all
         select
             concat(
-                'warning, ', trigger_name, ': ', format_number(count(*), 0), ' taken for NEW ',
+                'warning, ', trigger_name, ': ', format_number(sum(documents), 0), ' taken for NEW ',
                 'because they came without a count of deliveries; use_history: true, or a ',
                 'resolver, would recognize copies'
             )
-        from {{ ref('decisions') }}
+        from {{ decision_counts() }}
         where decided_by = 'COUNT' and redelivery = 'UNDEFINED'
         group by trigger_name
         {% if current_run().moves_event_time(var('event_time_leap_ms')) -%}

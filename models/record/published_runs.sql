@@ -22,12 +22,12 @@ with
 taken as (
 
     select
-        count_if(queue_outcome = 'QUEUED') as queued,
-        count_if(queue_outcome = 'WAITING') as not_examined,
-        count_if(queue_outcome in ('UNROUTED', 'NOT_TAKEN')) as unrouted,
-        count_if(queue_outcome = 'REJECTED') as rejected,
+        coalesce(sum(deliveries) filter (where queue_outcome = 'WAITING'), 0) as not_examined,
+        coalesce(sum(deliveries) filter (where queue_outcome in ('UNROUTED', 'NOT_TAKEN')), 0)
+            as unrouted,
+        coalesce(sum(deliveries) filter (where queue_outcome = 'REJECTED'), 0) as rejected,
         -- what comes back is counted where it comes from, so that a lost delivery is noticed
-        count_if(origin = 'LANDED' and not had_waited)
+        coalesce(sum(deliveries) filter (where origin = 'LANDED' and not had_waited), 0)
         + (
             select count_if(not returning_this_run.had_waited)
             from {{ ref('returning_this_run') }} as returning_this_run
@@ -42,7 +42,7 @@ taken as (
         ) as taken,
         {{ greatest_received_at() }} as greatest_received_at,
         {{ event_time_now() }} as event_time
-    from {{ ref('trigger_queue') }}
+    from {{ queue_counts() }}
 
 ),
 
@@ -61,8 +61,8 @@ decided as (
             trigger_name,
             status,
             is_decided,
-            count(*) as documents
-        from {{ ref('decisions') }}
+            sum(documents) as documents
+        from {{ decision_counts() }}
         group by trigger_name, status, is_decided
     )
 
