@@ -228,7 +228,8 @@ def open_session(credentials: SparkCredentials, log: Path | None = None) -> Spar
         check_java()
         find_spark()
         parameters = quickened(parameters)
-    settings = {**parameters, **SESSION_SETTINGS, "spark.sql.catalogImplementation": "hive"}
+    # a profile may have another catalog than the adapter's
+    settings = {"spark.sql.catalogImplementation": "hive", **parameters, **SESSION_SETTINGS}
     if starts and log is not None:
         _start_quietly(settings, log)
     spark = SparkSession.builder.config(map=settings).getOrCreate()

@@ -51,8 +51,8 @@ class Run(Publication):
     # how many deliveries it has left in the queue (`not_taken`), `rejected`, and `left_out` because
     # no trigger takes them; how many it has `decided` and not, and how many of these suspend their
     # trigger (`suspended`); how many documents it has `opened`, and `added` to history; how many
-    # hashes history knows (`known`), and how many of its entries have `expired`; the days of open work
-    # (`open_days`). What is not known yet, or not at all, is left out
+    # hashes history knows (`known`), and how many of its entries have `expired`; the days of open
+    # work (`open_days`). What is not known yet, or not at all, is left out
     found: dict[str, Any] = field(default_factory=dict)
     # the rows of queue_counts and decision_counts, as JSON
     counts: dict[str, str] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from dbt_exactly_once.adapter import prepare, startup
 from dbt_exactly_once.adapter.lake import SQLITE
@@ -167,3 +168,8 @@ def test_dbt_gets_the_profile_that_was_written_whatever_is_named_elsewhere(
     prepare._dbt(project, tmp_path, ["parse"], {})
     with pytest.raises(ExactlyOnceError, match="dbt build did not succeed in a lake of its own"):
         prepare._dbt(project, tmp_path, ["build", "--selector", "none"], {})
+
+
+def test_the_profile_names_the_catalog_that_spark_has_beside_the_lake(spark: SparkSession) -> None:
+    """With Hive's, two processes of one folder are in each other's way."""
+    assert spark.conf.get("spark.sql.catalogImplementation") == "in-memory"
