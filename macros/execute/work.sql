@@ -19,3 +19,20 @@
         )
     {%- endif -%}
 {%- endmacro %}
+
+{% macro days_of_open_work() -%}
+    {#- The days of the landed table that hold the documents of open work, as literals, so that no
+        other is read; asked once a run, behind open_documents. None are known outside of a run. -#}
+    {%- set run = current_run() -%}
+    {%- if run and 'open_days' not in run.found -%}
+        {%- set query -%}
+            select distinct cast(to_date(landed_received_at) as string) as day
+            from {{ ref('open_documents') }}
+        {%- endset -%}
+        {%- set has_none = run.has_no_rows_for('open_documents') -%}
+        {%- do run.found.update({
+            'open_days': [] if has_none else run_query(query).columns[0].values() | sort
+        }) -%}
+    {%- endif -%}
+    {{ return(run.found.open_days if run else none) }}
+{%- endmacro %}

@@ -1,9 +1,6 @@
-{#- The days of the landed table that hold the documents of open work, as literals, so that no other
-    is read. Where a run is killed between its publication and this view, its new work is hidden
-    until the next run has made the view again, and is never shown without its document. -#}
-{%- set days = run_query(
-    'select distinct cast(to_date(landed_received_at) as string) from ' ~ ref('open_documents')
-).columns[0].values() | list | sort if current_run() else none -%}
+{#- Where a run is killed between its publication and this view, its new work is hidden until the
+    next run has made the view again, and is never shown without its document. -#}
+{%- set days = days_of_open_work() -%}
 -- depends_on: {{ ref('open_documents') }}
 with
 

@@ -1,7 +1,4 @@
-{#- The days that dispatched_documents reads, and for its reasons. -#}
-{%- set days = run_query(
-    'select distinct cast(to_date(landed_received_at) as string) from ' ~ ref('open_documents')
-).columns[0].values() | list | sort if current_run() else none -%}
+{%- set days = days_of_open_work() -%}
 -- depends_on: {{ ref('open_documents') }}
 with
 
