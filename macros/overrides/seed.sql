@@ -2,10 +2,9 @@
     {#- A seed is replaced in one atomic statement, and only where its CSV has changed: the file's
         checksum is kept with the table, so that a run knows whether it sees the CSV's version.
         Every cell is text, as it was written: dbt would read the text null as no text at all,
-        and 007 as a number where its column has no type. A blank cell is null, and so is a column
-        of meta.added_columns that a CSV of an earlier version lacks. Names its macro with the
-        package, since another project calls this for all of its seeds; those that are nothing to
-        this package are dbt's. -#}
+        and 007 as a number. A blank cell is null, and so is the column key of triggers where the CSV
+        is older than that setting. Names its macro with the package, since another project calls
+        this for all of its seeds; those that are nothing to this package are dbt's. -#}
     {%- if model.unique_id not in adapter.exactly_once.seeds_read(graph) -%}
         {{ return(dbt.materialization_seed_default()) }}
     {%- endif -%}
@@ -19,14 +18,13 @@
         {%- endfor -%}
     {%- endif -%}
     {%- set table = adapter.exactly_once.seed_as_written(
-        load_agate_table().original_abspath, model.config.delimiter
+        model.root_path ~ '/' ~ model.original_file_path, model.config.delimiter
     ) -%}
     {%- do store_result('agate_table', response='OK', agate_table=table) -%}
-    {%- set lacking = (config.get('meta') or {}).get('added_columns', [])
-        | reject('in', table.column_names) | list -%}
-    {%- if loaded.checksum == checksum and lacking -%}
+    {%- set lacks_key = model.name == 'triggers' and 'key' not in table.column_names -%}
+    {%- if loaded.checksum == checksum and lacks_key -%}
         {%- set present = run_query('describe table ' ~ relation).columns[0].values() -%}
-        {%- set loaded.checksum = none if lacking | reject('in', present) | list else checksum -%}
+        {%- set loaded.checksum = checksum if 'key' in present else none -%}
     {%- endif -%}
 
     {{ run_hooks(pre_hooks) }}
@@ -45,7 +43,7 @@
                 {% for name in table.column_names -%}
                     cast({{ name }} as string) as {{ name }}{{ ',' if not loop.last }}
                 {% endfor %}
-                {%- for name in lacking %}, cast(null as string) as {{ name }}{% endfor %}
+                {{- ', cast(null as string) as key' if lacks_key }}
             from values
                 {% for row in table.rows -%}
                     ({% for value in row -%}

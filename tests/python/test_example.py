@@ -168,3 +168,17 @@ def test_seeds_of_a_project_are_those_of_dbt(shop: Shop) -> None:
     (shop.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
     shop.dbt("seed")
     assert shop.rows("select * from {schema}.countries") == [("PL", 7)]
+
+
+def test_triggers_of_a_project_may_be_without_the_column_key(shop: Shop) -> None:
+    """A CSV that is older than that setting is right, as it is in a clone."""
+    triggers = shop.folder / "seeds" / "triggers.csv"
+    lines = triggers.read_text().splitlines()
+    assert lines[0].endswith(",key")
+    triggers.write_text("".join(f"{line.rpartition(',')[0]}\n" for line in lines))
+    shop.land(order(1, 250.0))
+    shop.dbt("seed")
+    shop.dbt("run", "--select", "tag:transaction")
+    assert shop.rows("select document_key, key_source from {ledgers}.document_status") == [
+        ("u1", "UUID")
+    ]
