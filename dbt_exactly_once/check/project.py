@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from dbt_exactly_once.adapter.macros import macro_result
 from dbt_exactly_once.adapter.session import Project, folders_of
 from dbt_exactly_once.check.catalog import check_catalog
 from dbt_exactly_once.check.findings import Finding, Kind, left, right, wrong
 from dbt_exactly_once.check.installed import check_iceberg, check_local_java, check_versions
-from dbt_exactly_once.check.seeds import macro_result, read_seeds
+from dbt_exactly_once.check.seeds import read_seeds
 from dbt_exactly_once.check.spark_parser import spark_parser
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.resolvers.hooks import Hooks, load_hooks
@@ -67,7 +68,7 @@ def _check_seeds(project: Project, hooks: Hooks | None, has_java: bool) -> list[
     """The configuration seeds, with Spark's parser where Java can start."""
     try:
         words, defaults = (
-            macro_result(project.package_folder, name)
+            macro_result(project.package_folder, f"seeds/{name}", name)
             for name in ("seed_words", "trigger_defaults")
         )
         seeds = read_seeds(project, SEEDS)

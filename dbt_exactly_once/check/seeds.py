@@ -3,24 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
-
-import jinja2
 
 from dbt_exactly_once.adapter.session import Project
 from dbt_exactly_once.run.seed_check import Seed
 from dbt_exactly_once.run.seeds import seed_as_written
-
-
-def macro_result(package_folder: Path, name: str) -> Any:
-    """What a macro of macros/seeds returns; its file is Jinja that uses `return` alone of dbt."""
-    text = (package_folder / "macros" / "seeds" / f"{name}.sql").read_text(encoding="utf-8")
-    returned: list[Any] = []
-    template = jinja2.Environment().from_string(f"{text}{{{{ {name}() }}}}")
-    template.render({"return": returned.append})
-    [result] = returned
-    return result
 
 
 def read_seeds(project: Project, names: Iterable[str]) -> dict[str, Seed]:

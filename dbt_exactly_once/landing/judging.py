@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import jinja2
+from typing import TYPE_CHECKING
 
 from dbt_exactly_once.adapter.engine import literal
+from dbt_exactly_once.adapter.macros import macro_result
 from dbt_exactly_once.adapter.session import Project
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_tables import CONSUMED_TAG, LandedTable
@@ -20,15 +19,8 @@ DELIVERIES = "deliveries"
 LANDED_AT = "landed_at"
 REPEATED = "REPEATED"
 CONFLICTING = "CONFLICTING"
-MACROS = Path("macros/documents/contract.sql")
-
-
-def macro_sql(project_folder: Path, name: str, **arguments: Any) -> str:
-    """The SQL of a macro on the contract of landed rows, whose file uses nothing of dbt."""
-    text = (project_folder / MACROS).read_text(encoding="utf-8")
-    call = f"{{{{ {name}({', '.join(f'{key}={key}' for key in arguments)}) }}}}"
-    environment = jinja2.Environment(extensions=["jinja2.ext.do"])
-    return environment.from_string(text + call).render(**arguments).strip()
+# the macros on landed rows, see macro_result
+MACROS = "documents/contract"
 
 
 def contract(project: Project, target: LandedTable) -> tuple[str, dict[str, str]]:
@@ -65,8 +57,11 @@ def contract(project: Project, target: LandedTable) -> tuple[str, dict[str, str]
         ),
     }
     known = ", ".join(literal(name) for name in _names(transports))
-    breach = macro_sql(
-        project.package_folder, "contract_breach", transport_known=f"transport in ({known})"
+    breach = macro_result(
+        project.package_folder,
+        MACROS,
+        "contract_breach",
+        transport_known=f"transport in ({known})",
     )
     return breach, messages
 
@@ -74,7 +69,8 @@ def contract(project: Project, target: LandedTable) -> tuple[str, dict[str, str]
 def _names(transports: Path) -> list[str]:
     try:
         with transports.open(encoding="utf-8-sig", newline="") as file:
-            names = [row["transport"].strip() for row in csv.DictReader(file) if row["transport"]]
+            rows = list(csv.DictReader(file))
+            names = [row["transport"].strip(" ") for row in rows if row["transport"]]
     except (OSError, ValueError, KeyError, csv.Error) as error:
         raise ExactlyOnceError(
             f"{transports} cannot be read, it lists the known transports: {error}"
@@ -158,11 +154,13 @@ def landed_sql(
         return "select cast(null as string) as row_id, cast(null as string) as content where false"
     if day_column:
         known += f" and {day_column} between timestamp_micros({first}) and timestamp_micros({last})"
-    order = ", ".join([*([LANDED_AT] if LANDED_AT in target.types else []), "_file", "_pos"])
+    # one without landed_at comes last, as in the macro order_of_landing
+    landed = [f"{LANDED_AT} is null", LANDED_AT] if LANDED_AT in target.types else []
+    order = ", ".join([*landed, "_file", "_pos"])
     rows = f"(select *, _file, _pos from {target.relation} where {known} and ({breach}) is null)"
     rejected = _rejected_texts(spark, target)
     if rejected:
-        text = macro_sql(project.package_folder, "delivery_as_json")
+        text = macro_result(project.package_folder, MACROS, "delivery_as_json")
         rows += (
             f" left anti join ({rejected}) on delivery_id = rejected_id and {text} = rejected_text"
         )
@@ -174,7 +172,10 @@ def landed_sql(
 
 
 def _rejected_texts(spark: SparkSession, target: LandedTable) -> str | None:
-    """The landed rows that runs have rejected for their content, as delivery_as_json gives them."""
+    """The landed rows that runs have rejected, as delivery_as_json gives them.
+
+    Those that repeat the first row of their id are as good as that one.
+    """
     if target.name != DELIVERIES:
         return None
     # each schema of ledgers that has consumed the table has a tag there
@@ -184,7 +185,7 @@ def _rejected_texts(spark: SparkSession, target: LandedTable) -> str | None:
     schemas = [name.removeprefix(CONSUMED_TAG) for (name,) in tags]
     return " union all ".join(
         "select delivery_id as rejected_id, raw_text as rejected_text "
-        f"from {schema}.rejected_deliveries where reason not in ('{REPEATED}', '{CONFLICTING}')"
+        f"from {schema}.rejected_deliveries where reason != '{REPEATED}'"
         for schema in schemas
         if spark.catalog.tableExists(f"{schema}.rejected_deliveries")
     )

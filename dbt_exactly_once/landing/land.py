@@ -22,17 +22,18 @@ import pyarrow.parquet as pq
 
 from dbt_exactly_once.adapter.engine import literal
 from dbt_exactly_once.adapter.lake_version import MOVED, check_columns
+from dbt_exactly_once.adapter.macros import macro_result
 from dbt_exactly_once.adapter.session import Project
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.files import Batch, check_readable, read_batches
 from dbt_exactly_once.landing.judging import (
     DELIVERIES,
     LANDED_AT,
+    MACROS,
     REPEATED,
     contract,
     judged_sql,
     landed_sql,
-    macro_sql,
 )
 from dbt_exactly_once.landing.landed_tables import REJECTED, LandedTable, read_landed_tables
 from dbt_exactly_once.landing.outcome import Landing
@@ -56,7 +57,7 @@ def land(
         check_readable(path, target.types)
     breach, messages = contract(project, target)
     columns = [{"name": name, "data_type": kind} for name, kind in target.types.items()]
-    content = macro_sql(project.package_folder, "delivery_content", columns=columns)
+    content = macro_result(project.package_folder, MACROS, "delivery_content", columns=columns)
     spark.sql(f"create namespace if not exists {project.landing_schema}")
     for written in (target, rejections):
         _refuse_moved(spark, written.relation)

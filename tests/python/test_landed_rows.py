@@ -53,6 +53,32 @@ def test_of_one_id_in_one_landing_the_first_row_rules(runs: DbtRuns) -> None:
     assert runs.rows("select reason from {schema}.rejected_deliveries") == [("CONFLICTING",)]
 
 
+def test_the_row_that_rules_is_the_same_to_runs_land_and_explain(
+    runs: DbtRuns, tmp_path: Path
+) -> None:
+    """Whichever of the two has no landed_at."""
+    first = [delivery("a", 0, landed_at=None), delivery("b", 0)]
+    runs.land("deliveries", first)
+    runs.decide(clock=at(2))
+    other = {"transport": "SQS"}
+    runs.land("deliveries", [delivery("a", 0, **other), delivery("b", 0, landed_at=None, **other)])
+    runs.decide(clock=at(4))
+    rejected = "select delivery_id, reason from {schema}.rejected_deliveries order by 1"
+    assert runs.rows(rejected) == [("a", "CONFLICTING"), ("b", "CONFLICTING")]
+
+    runs.run("run", "--select", "+explanations", "--exclude", "tag:transaction", clock=at(5))
+    explained = runs.rows("select delivery_id, explanation from {schema}.explanations")
+    assert {name for name, _ in explained} == {"a", "b"}
+    assert [text for _, text in explained if "RABBITMQ" not in text or "SQS" in text] == []
+
+    file = tmp_path / "again.jsonl"
+    again = [{**row, "received_at": row["received_at"].isoformat()} for row in first]
+    columns = [{key: row[key] for key in row if key != "landed_at"} for row in again]
+    file.write_text("".join(json.dumps(row) + "\n" for row in columns))
+    landing = land(runs.spark, find_project(runs.folder), [file])
+    assert landing.reasons == {"REPEATED": 2}
+
+
 def test_an_id_that_lands_again_is_noticed_whatever_it_looks_like(runs: DbtRuns) -> None:
     """Files are left out by the range of the ids of a run, where these are plain."""
     known = ["10", "9", "m", "n", "${env:HOME}", "x'; --", "\\", "\u00fc", "\U0001f600", "\ue000"]

@@ -10,7 +10,7 @@ import pytest
 from dbt_runs import PROJECT_FOLDER, DbtRuns, failures
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.check.seeds import macro_result
+from dbt_exactly_once.adapter.macros import macro_result
 from dbt_exactly_once.cli import main
 from dbt_exactly_once.run.seed_check import SeedCheck
 
@@ -169,7 +169,8 @@ CELLS += ["DUPS_OK_ACKNOWLEDGE", "DUPS_O\u212a_ACKNOWLEDGE", "serial", "thro\u01
 def test_a_cell_means_the_same_to_models_and_to_the_check(spark: SparkSession) -> None:
     """`seed_value` in SQL and `SeedCheck.value` in Python read every cell alike."""
     words, defaults = (
-        macro_result(PROJECT_FOLDER, name) for name in ("seed_words", "trigger_defaults")
+        macro_result(PROJECT_FOLDER, f"seeds/{name}", name)
+        for name in ("seed_words", "trigger_defaults")
     )
     text = (PROJECT_FOLDER / "macros" / "seeds" / "typed_seed.sql").read_text(encoding="utf-8")
     columns = [(name, kind) for name, (kind, _) in defaults.items()]

@@ -20,22 +20,9 @@ final as (
                 'counts_deliveries', transports.counts_deliveries,
                 'first_delivery_count', transports.first_delivery_count
             ),
-            -- the transport may have been removed from the seed since
-            struct(
-                transports.transport is null,
-                deliveries.landed_at,
-                deliveries.landed_file,
-                deliveries.landed_position
-            )
+            struct({{ order_of_landing('deliveries') }})
         ) as first_landed
-    from (
-        select
-            *,
-            _file as landed_file,
-            _pos as landed_position
-        from {{ source('landing', 'deliveries') }}
-        where {{ contract_breach('true') }} is null
-    ) as deliveries
+    from {{ accepted_deliveries('now', ref('rejected_deliveries')) }} as deliveries
     left join {{ typed_seed('transports') }} as transports
         on deliveries.transport = transports.transport
     group by deliveries.delivery_id, deliveries.received_at

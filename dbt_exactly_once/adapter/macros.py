@@ -1,0 +1,21 @@
+"""Macros of this package that Python asks as well, rendered without dbt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+
+def macro_result(package_folder: Path, file: str, name: str, **arguments: Any) -> Any:
+    """What a macro returns, or else its text.
+
+    file: below macros/, without its suffix; its macros use `return` alone of dbt.
+    """
+    text = (package_folder / "macros" / f"{file}.sql").read_text(encoding="utf-8")
+    call = f"{{{{ {name}({', '.join(f'{key}={key}' for key in arguments)}) }}}}"
+    returned: list[Any] = []
+    template = jinja2.Environment(extensions=["jinja2.ext.do"]).from_string(text + call)
+    rendered = template.render({"return": returned.append, **arguments})
+    return returned[0] if returned else rendered.strip()
