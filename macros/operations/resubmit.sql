@@ -19,7 +19,20 @@
     {%- if trigger_name is not none -%}
         {%- do check_trigger(trigger_name) -%}
     {%- endif -%}
-    {%- if delivery_id is not none -%}
+    {%- set conditions = [
+        ('trigger_name = %s', trigger_name),
+        ('service = %s', service),
+        ('cause = %s', cause),
+        ('message like %s', message_like),
+        ('failed_at >= cast(%s as timestamp)', since),
+        ('failed_at < cast(%s as timestamp)', until),
+    ] | rejectattr(1, 'none') | list -%}
+    {%- if delivery_id is not none and conditions[1 if trigger_name is not none else 0:] -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: delivery_id names one delivery: leave out service, cause, message_like, '
+            ~ 'since and until, which name failed documents'
+        ) -%}
+    {%- elif delivery_id is not none -%}
         {%- set id = sql_text(delivery_id) -%}
         {%- set rejected -%}
             select 1 from {{ ref('rejected_deliveries') }} where rejection_id = {{ id }}
@@ -46,14 +59,7 @@
             select * from {{ ref('failed_documents') }}
             where
                 true
-                {%- for condition, value in [
-                    ('trigger_name = %s', trigger_name),
-                    ('service = %s', service),
-                    ('cause = %s', cause),
-                    ('message like %s', message_like),
-                    ('failed_at >= cast(%s as timestamp)', since),
-                    ('failed_at < cast(%s as timestamp)', until),
-                ] if value is not none %}
+                {%- for condition, value in conditions %}
                 and {{ condition | format(sql_text(value)) }}
                 {%- endfor %}
         {%- endset -%}

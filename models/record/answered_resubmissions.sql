@@ -18,7 +18,11 @@ final as (
         resubmission_id as reference_id,
         if(
             is_accepted,
-            concat('comes as ', delivery_id),
+            concat_ws(
+                ': ',
+                concat_ws(', requested by ', concat('comes as ', delivery_id), requested_by),
+                reason
+            ),
             case split_part(refused_for, ' ', 1)
                 when 'NO_DECISION' then 'no decision is known for it'
                 when 'UNKNOWN_TRIGGER'

@@ -280,6 +280,7 @@ def test_people_see_what_failed_and_resubmit_it(day: Day) -> None:
     for asked, why in (
         ({"trigger_name": "nobody"}, "no trigger is named nobody"),
         ({**arguments, "document": "{}"}, "document is the text of one delivery: name its"),
+        ({**arguments, "delivery_id": "y"}, "delivery_id names one delivery: leave out service"),
         ({"delivery_id": "y"}, "no rejected row has the id y; of a delivery name the trigger_name"),
     ):
         refused = day.runs.dbt("run-operation", operation="resubmit", arguments_of_operation=asked)
