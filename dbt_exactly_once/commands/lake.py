@@ -33,13 +33,14 @@ def migrate(place: Place) -> None:
 
     Adds to its tables what this version needs, and notes the version.
     """
-    from dbt_exactly_once.run.operations import migrate
+    from dbt_exactly_once.run.operations import Operations
     from dbt_exactly_once.run.state import State
 
     spark = place.open_session()
     graph = parse_graph(place.project, place.profiles_dir, place.target)
     state = State.of_graph(SparkEngine(spark), graph)
-    for line in migrate(state, str(uuid4()), float(place.project.variables["run_timeout"])):
+    run_timeout = float(place.project.variables["run_timeout"])
+    for line in Operations(state, str(uuid4()), run_timeout).migrate():
         click.echo(line)
 
 

@@ -22,12 +22,13 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_rows import LandedRows
 from dbt_exactly_once.resolvers.asking import ask_resolvers
 from dbt_exactly_once.resolvers.hooks import load_hooks
-from dbt_exactly_once.run import begin, behind_publication, end, filters, operations, seeds
+from dbt_exactly_once.run import begin, behind_publication, end, filters, seeds
 from dbt_exactly_once.run.consumption import before_consumed, landed_rows
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.ensure_tables import ensure_tables
 from dbt_exactly_once.run.guards import guard_ledger, guard_lock
 from dbt_exactly_once.run.in_memory import keep_in_memory
+from dbt_exactly_once.run.operations import Operations
 from dbt_exactly_once.run.project_files import code_version
 from dbt_exactly_once.run.state import State
 
@@ -104,15 +105,15 @@ class ExactlyOnce:
         """What each ledger publishes."""
         return self._state.publications.snapshots(self._run)
 
-    def publish(self, counts: Mapping[str, Any], news: int, findings: Sequence[str] = ()) -> None:
+    def publish(self, counts: Mapping[str, Any], news: int, findings: Sequence[str]) -> None:
         """Make the run's branch the truth. See end.publish."""
         end.publish(self._state, self._run, counts, news, findings)
 
-    def end(self, upkeep_every: int = 0, retention: Mapping[str, Any] | None = None) -> Run | None:
+    def end(self, upkeep_every: int, retention: Mapping[str, Any]) -> Run | None:
         """Give the lock back; returns the run that has ended. See end.end."""
         run, self.run = self.run, None
         if run is not None:
-            end.end(self._state, run, upkeep_every, retention or {})
+            end.end(self._state, run, upkeep_every, retention)
         return run
 
     def keep_in_memory(self, relation: Any) -> None:
@@ -215,12 +216,9 @@ class ExactlyOnce:
         """The properties of a view that exists."""
         return self._engine.view_properties(str(relation))
 
+    @cached_property
     def code_version(self) -> str:
         """A checksum of the project's code; what was made of the same code has the same columns."""
-        return self._code_version
-
-    @cached_property
-    def _code_version(self) -> str:
         return code_version(Path(get_flags().PROJECT_DIR))
 
     # ---------------------------------------------------------------- operations
@@ -231,50 +229,7 @@ class ExactlyOnce:
         self._state.lock.abandon(run_id)
         return f"run {run_id} is given up; the next run takes over"
 
-    def remove_expired_history(
-        self, graph: Mapping[str, Any], run_id: str, run_timeout: float, expired: str
-    ) -> str:
-        """Remove, under the lock, what the last published run has let expire.
-
-        expired: the condition for it, with {bound} in place of a time.
-        """
+    def operations(self, graph: Mapping[str, Any], run_id: str, run_timeout: float) -> Operations:
+        """What changes the lake outside of a run, under the lock. See Operations."""
         self.describe(graph)
-        return operations.remove_expired_history(self._state, run_id, run_timeout, expired)
-
-    def maintain(
-        self,
-        graph: Mapping[str, Any],
-        run_id: str,
-        run_timeout: float,
-        retention: Mapping[str, Any],
-    ) -> list[str]:
-        """Compact and forget, under the lock; returns what was freed."""
-        self.describe(graph)
-        return operations.maintain(self._state, run_id, run_timeout, retention)
-
-    def rebuild_history(
-        self, graph: Mapping[str, Any], run_id: str, run_timeout: float, entries: str
-    ) -> str:
-        """Rebuild history_ledger, under the lock, from a query; returns how far."""
-        self.describe(graph)
-        return operations.rebuild_history(self._state, run_id, run_timeout, entries)
-
-    def import_history(
-        self,
-        graph: Mapping[str, Any],
-        run_id: str,
-        run_timeout: float,
-        documents: str,
-        entries: str,
-        dry_run: bool = False,
-    ) -> list[str]:
-        """Add what was processed elsewhere to history, under the lock; returns what it did."""
-        self.describe(graph)
-        return operations.import_history(
-            self._state, run_id, run_timeout, documents, entries, dry_run
-        )
-
-    def reset_state(self, graph: Mapping[str, Any], run_id: str, run_timeout: float) -> list[str]:
-        """Drop the ledgers and what was made of them; returns what it dropped."""
-        self.describe(graph)
-        return operations.reset_state(self._state, graph, run_id, run_timeout)
+        return Operations(self._state, run_id, run_timeout)

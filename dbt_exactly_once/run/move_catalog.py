@@ -24,7 +24,7 @@ from dbt_exactly_once.adapter.shared_session import LOCK
 from dbt_exactly_once.adapter.startup import PACKAGES
 from dbt_exactly_once.errors import ExactlyOnceError, text_of
 from dbt_exactly_once.run.lock import GRAVE
-from dbt_exactly_once.run.operations import moving
+from dbt_exactly_once.run.operations import Operations
 from dbt_exactly_once.run.state import State
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def move_catalog(
     graph = parse_graph(project, profiles_dir, source)
     spark = open_session(old, project.spark_log)
     state = State.of_graph(SparkEngine(spark), graph)
-    with moving(state, f"move-{uuid4()}", float(project.variables["run_timeout"])):
+    run_timeout = float(project.variables["run_timeout"])
+    with Operations(state, f"move-{uuid4()}", run_timeout).moving():
         catalogs = (_open(spark, name, of_catalog) for of_catalog in (settings, new_settings))
         return sorted(move_tables(*catalogs, spark))
 

@@ -114,9 +114,8 @@
                 and documents.expires_at <= known.expires_at
     {%- endset -%}
 
-    {%- for line in adapter.exactly_once.import_history(
-        graph, invocation_id, var('run_timeout'), documents, entries, dry_run
-    ) -%}
+    {%- set operations = adapter.exactly_once.operations(graph, invocation_id, var('run_timeout')) -%}
+    {%- for line in operations.import_history(documents, entries, dry_run) -%}
         {%- do log('exactly_once: ' ~ line, info=true) -%}
     {%- endfor -%}
 {% endmacro %}

@@ -9,9 +9,8 @@
             ~ "run decides all that has landed again: use --args '{really: true}' if you mean it"
         ) -%}
     {%- endif -%}
-    {%- set dropped = adapter.exactly_once.reset_state(
-        graph, invocation_id, var('run_timeout')
-    ) -%}
+    {%- set operations = adapter.exactly_once.operations(graph, invocation_id, var('run_timeout')) -%}
+    {%- set dropped = operations.reset_state(graph) -%}
     {%- do log(
         'exactly_once: dropped ' ~ (dropped | join(', ') or 'nothing')
         ~ '; what has landed is as before',

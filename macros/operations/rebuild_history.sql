@@ -141,11 +141,6 @@
         from with_completion
             lateral view explode({{ history_rows('true', 'has_ended') | indent(12) }}) as ledger_row
     {%- endset -%}
-    {%- do log(
-        'exactly_once: '
-        ~ adapter.exactly_once.rebuild_history(
-            graph, invocation_id, var('run_timeout'), entries
-        ),
-        info=true,
-    ) -%}
+    {%- set operations = adapter.exactly_once.operations(graph, invocation_id, var('run_timeout')) -%}
+    {%- do log('exactly_once: ' ~ operations.rebuild_history(entries), info=true) -%}
 {% endmacro %}

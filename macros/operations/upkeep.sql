@@ -1,19 +1,14 @@
 {% macro maintain() %}
-    {%- for line in adapter.exactly_once.maintain(
-        graph, invocation_id, var('run_timeout'), retention()
-    ) -%}
+    {%- set operations = adapter.exactly_once.operations(graph, invocation_id, var('run_timeout')) -%}
+    {%- for line in operations.maintain(retention()) -%}
         {%- do log('exactly_once: ' ~ line, info=true) -%}
     {%- endfor -%}
 {% endmacro %}
 
 {% macro remove_expired_history() %}
-    {%- do log(
-        'exactly_once: '
-        ~ adapter.exactly_once.remove_expired_history(
-            graph, invocation_id, var('run_timeout'), has_expired("timestamp '{bound}'")
-        ),
-        info=true,
-    ) -%}
+    {%- set operations = adapter.exactly_once.operations(graph, invocation_id, var('run_timeout')) -%}
+    {%- set done = operations.remove_expired_history(has_expired("timestamp '{bound}'")) -%}
+    {%- do log('exactly_once: ' ~ done, info=true) -%}
 {% endmacro %}
 
 {% macro retention() %}

@@ -4,7 +4,7 @@
         plan, where it is as this code makes it. -#}
     {%- set relation = this.incorporate(type='table') -%}
     {%- set existing = load_cached_relation(this) -%}
-    {%- set code = adapter.exactly_once.code_version() -%}
+    {%- set code = adapter.exactly_once.code_version -%}
 
     {{ run_hooks(pre_hooks) }}
 

@@ -3,7 +3,7 @@
         the project's code has: most views of a run are what the last run has made. What a view was
         made of is kept with it. -#}
     {%- set relation = this.incorporate(type='view') -%}
-    {%- set code = local_md5(adapter.exactly_once.code_version() ~ tojson(model.columns)) -%}
+    {%- set code = local_md5(adapter.exactly_once.code_version ~ tojson(model.columns)) -%}
     {%- set version = local_md5(code ~ sql) -%}
     {%- set existing = load_cached_relation(this) -%}
     {%- set is_kept = existing is not none and existing.is_view and not should_full_refresh() -%}

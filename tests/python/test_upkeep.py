@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from dbt_exactly_once.adapter.engine import SparkEngine
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.door import ExactlyOnce
+from dbt_exactly_once.run.operations import Operations
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=timezone.utc)
 EXPIRED = "expires_at < timestamp '{bound}'"
@@ -557,17 +558,18 @@ def test_a_rebuild_that_fails_anywhere_leaves_the_refusal_or_the_whole_history(
     in turn. Whatever comes next is refused as before, or finds the whole history.
     """
     before = told.rows(HISTORY)
-    asked: list[tuple[Any, ...]] = []
-    rebuild = ExactlyOnce.rebuild_history
+    asked: list[str] = []
+    rebuild = Operations.rebuild_history
 
-    def listen(exactly_once: ExactlyOnce, *arguments: Any) -> str:
-        asked.append(arguments)
-        return rebuild(exactly_once, *arguments)
+    def listen(operations: Operations, entries: str) -> str:
+        asked.append(entries)
+        return rebuild(operations, entries)
 
     with monkeypatch.context() as patch:
-        patch.setattr(ExactlyOnce, "rebuild_history", listen)
+        patch.setattr(Operations, "rebuild_history", listen)
         told.run("run-operation", operation="rebuild_history")
-    ((graph, _, run_timeout, entries),) = asked
+    (entries,) = asked
+    graph = told.graph()
     exactly_once = ExactlyOnce(SparkEngine(told.spark))
     refused = whole = 0
     for number in range(1, 20):
@@ -575,7 +577,7 @@ def test_a_rebuild_that_fails_anywhere_leaves_the_refusal_or_the_whole_history(
         with monkeypatch.context() as patch:
             failing = Failing(patch, lambda _: len(failing.changes) == number, SparkEngine)  # noqa: B023
             try:
-                exactly_once.rebuild_history(graph, f"rebuild-{number}", run_timeout, entries)
+                exactly_once.operations(graph, f"rebuild-{number}", 60).rebuild_history(entries)
             except RuntimeError as error:
                 assert "SQLITE_BUSY" in str(error)  # noqa: PT017
             else:
@@ -584,7 +586,7 @@ def test_a_rebuild_that_fails_anywhere_leaves_the_refusal_or_the_whole_history(
                     break
         try:
             # begins as a run does, and changes nothing
-            exactly_once.remove_expired_history(graph, f"next-{number}", run_timeout, EXPIRED)
+            exactly_once.operations(graph, f"next-{number}", 60).remove_expired_history(EXPIRED)
         except ExactlyOnceError as error:
             assert "history_ledger is not as run" in str(error)  # noqa: PT017
             assert "`dbt run-operation rebuild_history`" in str(error)  # noqa: PT017
@@ -616,13 +618,13 @@ def test_a_ledger_that_a_later_version_adds_is_made_and_a_lost_one_is_refused(
         "select max_by(file, timestamp) from {schema}.document_status.metadata_log_entries"
     )
     exactly_once = ExactlyOnce(SparkEngine(told.spark))
-    exactly_once.remove_expired_history(graph, "later-1", 60, EXPIRED)
+    exactly_once.operations(graph, "later-1", 60).remove_expired_history(EXPIRED)
     assert told.rows("select count(*) from {schema}.later_ledger") == [(0,)]
 
     told.spark.sql(f"drop table {told.schema}.later_ledger")
     told.spark.sql(f"drop table {table}")
     try:
         with pytest.raises(ExactlyOnceError, match="ledger document_status is missing"):
-            exactly_once.remove_expired_history(graph, "later-2", 60, EXPIRED)
+            exactly_once.operations(graph, "later-2", 60).remove_expired_history(EXPIRED)
     finally:
         told.spark.sql(f"call lake.system.register_table('{table}', '{kept}')")
