@@ -54,14 +54,14 @@ def begin(
     try:
         prepare_session(state, run_id)
         ensure_tables(state)
-        publishes = bool(variables.get("publish", True))
-        # what it records is consumed by this run
+        publishes = bool(variables["publish"])
+        # before _freeze, so that this run consumes the executions that it records
         messages = settle_services(state, run_id, graph) if publishes else []
         run = _freeze(state, run_id, clock)
         run.messages += messages + state.publications.messages
         follow_event_time(state, run)
         run.publishes = publishes
-        if variables.get("preview_all_landed"):
+        if variables["preview_all_landed"]:
             _start_from_nothing(state, run)
         elif publishes and run.has_landed("resubmissions"):
             land_resubmitted(state, run)

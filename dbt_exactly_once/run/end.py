@@ -15,7 +15,7 @@ from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.upkeep import Upkeep
 
 # a run lists so many triggers at its end
-SAID_TRIGGERS = 20
+MOST_TRIGGERS = 20
 
 
 def publish(
@@ -52,17 +52,17 @@ def publish(
         )
     guard_scratch(state, run)
     state.publications.publish(run)
-    # where they are since this run has begun
+    # the tags, as the begin of this run has left them
     tagged = {name: {tag_of(state): consumed or ""} for name, consumed in run.consumed.items()}
     keep_consumed(state, run.landed, tagged)
     run.messages += _summary(f"published run {run.number}", taken, parts, by_status)
     run.messages += findings
-    if run.removed:
-        run.messages.append(f"{run.removed:,} expired history entries removed")
+    if run.found.get("removed"):
+        run.messages.append(f"{run.found['removed']:,} expired history entries removed")
 
 
 @errors_in_one_line()
-def end(state: State, run: Run, upkeep_every: int, retention: Mapping[str, Any] | None) -> None:
+def end(state: State, run: Run, upkeep_every: int, retention: Mapping[str, Any]) -> None:
     """Leave nothing of an unpublished run behind and give the lock back.
 
     upkeep_every: after so many publications the run ends with upkeep, 0 for never; retention: see
@@ -78,7 +78,7 @@ def end(state: State, run: Run, upkeep_every: int, retention: Mapping[str, Any] 
                     "the next one finishes it"
                 )
         elif upkeep_every and run.number % upkeep_every == 0:
-            run.messages += _maintain(state, run, retention or {})
+            run.messages += _maintain(state, run, retention)
     finally:
         # also where the disk is full: the next run drops the branch
         state.lock.release(run.run_id)
@@ -119,7 +119,7 @@ def _summary(
         by_trigger.setdefault(item["trigger_name"], []).append(
             f"{item['documents']:,} {item['status']}"
         )
-    lines += [f"{name}: {', '.join(by_trigger[name])}" for name in list(by_trigger)[:SAID_TRIGGERS]]
-    if len(by_trigger) > SAID_TRIGGERS:
-        lines.append(f"and {len(by_trigger) - SAID_TRIGGERS} more triggers, see run_log")
+    lines += [f"{name}: {', '.join(by_trigger[name])}" for name in list(by_trigger)[:MOST_TRIGGERS]]
+    if len(by_trigger) > MOST_TRIGGERS:
+        lines.append(f"and {len(by_trigger) - MOST_TRIGGERS} more triggers, see run_log")
     return lines

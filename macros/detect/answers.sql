@@ -12,7 +12,7 @@
     {%- do adapter.exactly_once.ask_resolvers(
         relation | string,
         columns | join(', '),
-        sql if current_run().triggers_with_resolver else none,
+        sql if current_run().found.triggers_with_resolver else none,
         existing is none,
     ) -%}
     {%- call noop_statement('main', 'OK') -%}{%- endcall -%}
@@ -24,7 +24,7 @@
     {#- What resolvers have answered in this run: resolver_answers asks in rounds and reads its own
         answers through detection, so that no ref could name it here. Empty where nobody is asked. -#}
     {%- set run = current_run() -%}
-    {%- if run and run.triggers_with_resolver -%}
+    {%- if run and run.found.get('triggers_with_resolver') -%}
         {%- set answers = graph.nodes['model.exactly_once.resolver_answers'] -%}
         (
             select *

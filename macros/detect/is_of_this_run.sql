@@ -11,7 +11,7 @@
         select key_hash from {{ ref('trigger_queue') }}
         where queue_outcome = 'QUEUED' and uses_history
     {%- endset -%}
-    {%- set bitmap = is_in_bitmap('key_hash', hashes, keys.number) -%}
+    {%- set bitmap = is_in_bitmap(hashes, keys.number) -%}
     {%- set known = none -%}
     {%- if keys.number == 0 -%}
         {%- set known = [] -%}
@@ -34,8 +34,8 @@
     {%- endif -%}
 {%- endmacro %}
 
-{% macro is_in_bitmap(hash, hashes, number) -%}
-    {#- True for every hash that the query `hashes` gives as key_hash, and for one in twenty of the
+{% macro is_in_bitmap(hashes, number) -%}
+    {#- True for every key_hash that the query `hashes` gives as key_hash, and for one in twenty of the
         others: a bit for each in an array that fits the processor's cache. To look there costs an
         entry a third of what a join does, and a join of the rest confirms.
 
@@ -61,7 +61,7 @@
                 ) as bits on words.id = bits.word_number
                 group by words.id
             )
-        )[cast({{ hash }} & {{ size.words - 1 }} as int)],
-        cast(shiftrightunsigned({{ hash }}, 20) & 63 as int)
+        )[cast(key_hash & {{ size.words - 1 }} as int)],
+        cast(shiftrightunsigned(key_hash, 20) & 63 as int)
     ) = 1
 {%- endmacro %}

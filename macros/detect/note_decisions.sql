@@ -2,9 +2,7 @@
     {#- The post-hook of decisions: what this run has found, by which the models behind it know whether
         they have rows to write (see Run.found and no_rows_where). -#}
     {%- if current_run() -%}
-        {%- set query -%}
-            select to_json(collect_list(struct(*))) from {{ decision_counts(from_memory(this)) }}
-        {%- endset -%}
+        {%- set query = counts_as_json(decision_counts(from_memory(this))) -%}
         {%- set counts = note_counts('decisions', run_query(query).rows[0][0]) -%}
         {%- do current_run().found.update({
             'decided': counts | selectattr('is_decided') | sum('documents'),

@@ -2,17 +2,17 @@
     {#- What this run looks up in history, as note_queue has found it: `oldest`, a literal of the
         earliest received_at, so that Iceberg leaves out the partitions that expired before it, and
         `number` of the deliveries; outside of a run nothing is known of either. -#}
-    {%- set run = current_run() -%}
+    {%- set found = current_run().found if current_run() else {} -%}
     {{ return({
-        'oldest': "timestamp '" ~ run.oldest_in_queue ~ "'" if run and run.oldest_in_queue
+        'oldest': "timestamp '" ~ found.oldest_in_queue ~ "'" if found.get('oldest_in_queue')
             else forever(),
-        'number': run.looked_up if run else none,
+        'number': found.get('looked_up'),
     }) }}
 {%- endmacro %}
 
 {% macro note_queue() -%}
     {#- The post-hook of trigger_queue: what this run's queue holds, by which the models behind it know
-        what to read, and whether they have rows to write (see Run.bind_queue and no_rows_where). Stops a
+        what to read, and whether they have rows to write (see Run.found and no_rows_where). Stops a
         run in which one key has more deliveries than fit into an array of a chain
         (max_deliveries_per_key). -#}
     {%- if current_run() -%}
@@ -35,9 +35,7 @@
                     from {{ queue }}
                     where queue_outcome = 'QUEUED' and resolver is not null
                 ) as with_resolver,
-                (
-                    select to_json(collect_list(struct(*))) from {{ queue_counts(queue) }}
-                ) as counts
+                ({{ counts_as_json(queue_counts(queue)) }}) as counts
             from (
                 select
                     trigger_name,
@@ -66,15 +64,16 @@
         {%- set accepted = counts | rejectattr('queue_outcome', 'equalto', 'REJECTED')
             | selectattr('latest', 'defined') -%}
         {%- set left_out = counts | selectattr('queue_outcome', 'in', ['UNROUTED', 'NOT_TAKEN']) -%}
-        {%- do current_run().bind_queue(
-            found.oldest,
-            found.deliveries,
-            found.in_chains or 0,
-            hashes if hashes | length <= most_literals() else none,
-            accepted | map(attribute='latest') | max or none,
-            fromjson(found.with_resolver),
-        ) -%}
+        {%- set with_resolver = fromjson(found.with_resolver) -%}
         {%- do current_run().found.update({
+            'oldest_in_queue': found.oldest,
+            'looked_up': found.deliveries | int,
+            'in_chains': (found.in_chains or 0) | int,
+            'hashes_of_chains': hashes if hashes | length <= most_literals() else none,
+            'latest_in_queue': accepted | map(attribute='latest') | max or none,
+            'triggers_with_resolver':
+                with_resolver | map(attribute='trigger_name') | unique(true) | sort,
+            'days_with_resolver': with_resolver | map(attribute='day') | unique | sort,
             'not_taken':
                 counts | selectattr('queue_outcome', 'equalto', 'WAITING') | sum('deliveries'),
             'left_out': left_out | sum('deliveries'),

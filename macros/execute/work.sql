@@ -29,7 +29,7 @@
             select distinct cast(to_date(landed_received_at) as string) as day
             from {{ ref('open_documents') }}
         {%- endset -%}
-        {%- set has_none = run.has_no_rows_for('open_documents') -%}
+        {%- set has_none = 'open_documents' in run.without_rows -%}
         {%- do run.found.update({
             'open_days': [] if has_none else run_query(query).columns[0].values() | sort
         }) -%}

@@ -5,7 +5,7 @@
     {%- set skew = var('clock_skew_tolerance_ms') -%}
     {%- set bound = none -%}
     {%- if current_run() -%}
-        {%- if current_run().removal_bound is none -%}
+        {%- if 'removal_bound' not in current_run().found -%}
             {%- set query -%}
                 with
 
@@ -62,9 +62,9 @@
                 from latest
                 cross join undecided
             {%- endset -%}
-            {%- do current_run().bind_removal(run_query(query).rows[0][0]) -%}
+            {%- do current_run().found.update({'removal_bound': run_query(query).rows[0][0]}) -%}
         {%- endif -%}
-        {%- set bound = current_run().removal_bound -%}
+        {%- set bound = current_run().found.removal_bound -%}
     {%- endif -%}
     {{ "timestamp '" ~ bound ~ "'" if bound else "timestamp '0001-01-01 00:00:00'" }}
 {%- endmacro %}
@@ -82,8 +82,8 @@
 
 {% macro has_found_expired() -%}
     {#- Whether entries of history have expired by the end of this run, with those that it adds; asked
-        once a run, behind history_ledger. One that expires at the bound itself leaves with the next
-        partition, and counts as removed from now on. True where it is not known. -#}
+        once a run, behind history_ledger. One that expires exactly at the bound is removed with
+        the next partition, and counts as removed now. True where it is not known. -#}
     {%- set run = current_run() -%}
     {%- if run and 'expired' not in run.found -%}
         {%- set query -%}
@@ -100,10 +100,9 @@
     {%- set run = current_run() -%}
     {%- if run and run.publishes and has_found_expired() -%}
         {%- set expired = ref('history_ledger') ~ ' where ' ~ has_expired() -%}
-        {%- do run.note_removed(
-            run_query('select ' ~ number_of_entries() ~ ' from ' ~ expired).rows[0][0] | int
-        ) -%}
-        {%- if run.removed -%}
+        {%- set query = 'select ' ~ number_of_entries() ~ ' from ' ~ expired -%}
+        {%- do run.found.update({'removed': run_query(query).rows[0][0] | int}) -%}
+        {%- if run.found.removed -%}
             {%- do run_query('delete from ' ~ expired) -%}
         {%- endif -%}
     {%- endif -%}

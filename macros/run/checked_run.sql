@@ -4,9 +4,9 @@
         tables (`checked_run(ref('decisions'))`), the run that has made those: a test that looked
         for rows of its own invocation there would find none and pass.
 
-        A test holds back the models that depend on all that the test names. By the ref to
-        stg_rejected_landings that is publication alone: until then everything is on the branch, so
-        the models in between need not wait for the test. -#}
+        A test holds back each model that depends on all that the test names. The ref to
+        stg_rejected_landings leaves publication alone to wait for it: until then everything is on
+        the branch. -#}
     {%- do ref('stg_rejected_landings') -%}
     {%- if not execute or flags.WHICH not in ['build', 'run', 'test'] or current_run() -%}
         {{ return(sql_text(invocation_id)) }}

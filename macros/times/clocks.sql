@@ -1,4 +1,5 @@
 {% macro run_clock() -%}
+    {#- The clock of the run: run_started_at, as a literal. -#}
     timestamp '{{ run_started_at.strftime("%Y-%m-%d %H:%M:%S.%f") }}'
 {%- endmacro %}
 
@@ -23,10 +24,10 @@
     {%- set earlier = run.greatest_received_at if run else none -%}
     greatest(
         {{ "timestamp '" ~ earlier ~ "'" if earlier else 'cast(null as timestamp)' }},
-        {% if not run or not run.knows_queue -%}
+        {% if not run or 'latest_in_queue' not in run.found -%}
             ({{ latest_in_queue() }})
-        {%- elif run.latest_in_queue -%}
-            timestamp '{{ run.latest_in_queue }}'
+        {%- elif run.found.latest_in_queue -%}
+            timestamp '{{ run.found.latest_in_queue }}'
         {%- else -%}
             cast(null as timestamp)
         {%- endif %}

@@ -1,6 +1,6 @@
 {{ config(materialized='ephemeral') }}
 {#- of few chains the hashes are known: no other delivery is shuffled -#}
-{%- set hashes = current_run().hashes_of_chains if current_run() else none -%}
+{%- set hashes = current_run().found.get('hashes_of_chains') if current_run() else none -%}
 {%- set keys_that_come_again %}
     (select key_hash from {{ ref('queued_deliveries') }}
     where uses_history group by key_hash having count(*) > 1)

@@ -19,7 +19,6 @@ final as (
     select
         examined.delivery_id,
         examined.trigger_name,
-        examined.trigger_id,
         examined.landed_delivery_id,
         examined.landed_received_at,
         examined.origin,
@@ -67,14 +66,14 @@ final as (
             when examined.is_waiting_for_document then examined.waits_for_delivery_id
             else examined.waits_for_service_of
         end as blocked_by_delivery_id,
-        if(
-            examined.key_hash is not null
-            and (
+        coalesce(
+            if(
                 examined.is_behind
                 or examined.is_waiting_for_document
-                or examined.waits_for_service_of is not null
+                or examined.waits_for_service_of is not null,
+                examined.key_hash,
+                null
             ),
-            examined.key_hash,
             examined.awaited_key_hash
         ) as awaited_key_hash,
         -- a document gets history entries if its trigger uses history and a condition matches

@@ -3,7 +3,7 @@
 {#- A resolver looks at what services have done: in a serial trigger it is asked about what history
     cannot settle when no earlier document is unfinished, or becomes so in this run. -#}
 -- depends_on: {{ ref('in_execution_this_run') }}
-{% if run and not run.triggers_with_resolver -%}
+{% if run and not run.found.get('triggers_with_resolver') -%}
     select
         *,
         false as asks_in_order,

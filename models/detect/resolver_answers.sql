@@ -1,7 +1,7 @@
 {{ config(materialized='answers') }}
 {%- set run = current_run() -%}
 {%- set triggers = [] -%}
-{%- for name in (run.triggers_with_resolver if run else []) -%}
+{%- for name in (run.found.get('triggers_with_resolver', []) if run else []) -%}
     {%- do triggers.append(sql_text(name)) -%}
 {%- endfor %}
 with
@@ -41,7 +41,7 @@ landed as (
 
     select *
     from {{ accepted_deliveries('landed') }}
-    where {{ on_days('received_at', run.days_with_resolver if run else none) }}
+    where {{ on_days('received_at', run.found.get('days_with_resolver', []) if run else none) }}
 
 ),
 

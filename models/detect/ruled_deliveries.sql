@@ -6,7 +6,7 @@ with
 -- a run in which every key comes once leaves the fold out, which saves a tenth of a small run
 chained as (
 
-    {% if not run or run.in_chains -%}
+    {% if has_found('in_chains') -%}
         select * from {{ ref('chained_deliveries') }}
     {%- else -%}
         select
@@ -22,10 +22,10 @@ chained as (
 ),
 
 -- the history_state of each delivery; in a chain it also covers the deliveries before it
-meeting as (
+with_history as (
 
     -- of few the plan would shuffle every delivery before it knows how few they are
-    select {{ '/*+ broadcast(chained) */' if run and run.in_chains <= 10000 }}
+    select {{ '/*+ broadcast(chained) */' if run and run.found.get('in_chains', 1) <= 10000 }}
         queued.*,
         coalesce(chained.is_behind, false) as is_behind,
         coalesce(chained.is_behind_unanswered, false) as is_behind_unanswered,
@@ -69,7 +69,7 @@ with_state as (
         and {{ waits_for_document(
             'completed_until', 'waits_until', 'received_at', 'is_unavailable'
         ) }} as is_waiting_for_document
-    from meeting
+    from with_history
 
 ),
 

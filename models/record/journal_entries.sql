@@ -24,7 +24,7 @@
     and is_empty(ref('resubmissions_this_run'))
     and not has_commands
     and not has_strays
-    and run.has_no_rows_for('trigger_states')
+    and 'trigger_states' in run.without_rows
 ) -%}
 -- depends_on: {{ ref('resubmissions_this_run') }}
 with
