@@ -6,27 +6,19 @@
 -- depends_on: {{ ref('returning_this_run') }}
 with
 
-transports as (
-
-    select
-        * except (api),
-        api as transport_api
-    from {{ typed_seed('transports') }}
-
-),
-
 landed as (
 
     select
         stg_deliveries.*,
-        transports.transport_api
+        transports.api as transport_api
     from (
         select
             *,
             {{ landed_keys | indent(12) }} as landed_keys
         from {{ ref('stg_deliveries') }}
     ) as stg_deliveries
-    left join transports on stg_deliveries.transport = transports.transport
+    left join {{ typed_seed('transports') }} as transports
+        on stg_deliveries.transport = transports.transport
 
 ),
 
@@ -88,7 +80,7 @@ checked as (
 
     ),
 
-    judged as (
+    final as (
 
         select
             ranked.* except (arrival, first_content, content, breach, landed_commit),
@@ -109,22 +101,16 @@ checked as (
                 ranked.delivery_id = taken_earlier.delivery_id
                 and to_date(ranked.received_at) = taken_earlier.received_on
 
-    ),
+    )
 {%- else -%}
-judged as (
+final as (
 
     select
         * except (breach),
         breach as rejected_because
     from checked
 
-),
-{%- endif %}
-
-final as (
-
-    select * from judged
-
 )
+{%- endif %}
 
 select * from final

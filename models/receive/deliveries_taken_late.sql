@@ -9,20 +9,11 @@ triggers_this_run as (
 
 ),
 
-transports as (
-
-    select
-        * except (api),
-        api as transport_api
-    from {{ typed_seed('transports') }}
-
-),
-
 consumed_deliveries as (
 
     select
         deliveries.* except (arrival),
-        transports.transport_api
+        transports.api as transport_api
     from (
         select
             *,
@@ -34,7 +25,8 @@ consumed_deliveries as (
         from {{ accepted_deliveries('consumed') }} as consumed
         where landing_rank < 2
     ) as deliveries
-    left join transports on deliveries.transport = transports.transport
+    left join {{ typed_seed('transports') }} as transports
+        on deliveries.transport = transports.transport
     where deliveries.arrival = 1
 
 ),

@@ -1,6 +1,6 @@
 {%- set facts = queue_facts() -%}
 {#- a transport may have left the seed while its deliveries wait -#}
-{%- set api = 'coalesce(transports.transport_api, triggers_this_run.api)' -%}
+{%- set api = 'coalesce(transports.api, triggers_this_run.api)' -%}
 with
 
 -- the clock comes as a column: a literal time would be part of the query's code
@@ -16,15 +16,6 @@ triggers_this_run as (
 conditions as (
 
     select * from {{ typed_seed('trigger_conditions') }}
-
-),
-
-transports as (
-
-    select
-        * except (api),
-        api as transport_api
-    from {{ typed_seed('transports') }}
 
 ),
 
@@ -85,7 +76,7 @@ with_settings as (
         triggers_this_run.resolver,
         triggers_this_run.suspends_on_error,
         triggers_this_run.history_removed_until,
-        transports.transport_api,
+        transports.api as transport_api,
         matched.guaranteed
         and (
             {{ api }} != 'JMS'
@@ -104,7 +95,8 @@ with_settings as (
                 )
         end as found_key
     from matched
-    left join transports on matched.transport = transports.transport
+    left join {{ typed_seed('transports') }} as transports
+        on matched.transport = transports.transport
     left join triggers_this_run on matched.trigger_name = triggers_this_run.trigger_name
     left join held
         on
@@ -128,7 +120,7 @@ keyed as (
 
 ),
 
-placed as (
+numbered as (
 
     select
         *,
@@ -157,7 +149,8 @@ final as (
     select
         * except (
             takes_documents, is_enabled, is_held, is_gone, queue_number, left_out, landed_at,
-            landed_keys, decided_key, run_clock
+            landed_keys, decided_key, run_clock, errors_to, condition_position, queue_capacity,
+            trigger_id
         ),
         -- a row without landed_at counts as landed now
         if(left_out is null, coalesce(landed_at, run_clock), landed_at) as landed_at,
@@ -180,7 +173,7 @@ final as (
         if(uses_history, {{ key_hash('trigger_id', 'document_key') }}, null) as key_hash,
         if(uses_history, {{ key_hash('trigger_id', 'document_key', 2) }}, null) as key_check,
         '{{ invocation_id }}' as for_run_id
-    from placed
+    from numbered
 
 )
 
