@@ -144,19 +144,14 @@ def _work(spark: SparkSession, desk: Project, schema: str, landing: str) -> str:
     """Let a worker in this process do what there is to do; returns its outcome."""
     from dbt_exactly_once.adapter.engine import SparkEngine
     from dbt_exactly_once.resolvers.hooks import load_hooks
-    from dbt_exactly_once.services.executions import Executions
-    from dbt_exactly_once.services.python_services import choose_services
-    from dbt_exactly_once.services.worker import Worker
+    from dbt_exactly_once.services.python_services import worker_of
 
-    hooks = load_hooks(desk.folder)
-    engine = SparkEngine(spark)
-    worker = Worker(
-        engine,
+    worker = worker_of(
+        SparkEngine(spark),
         schema,
-        Executions(engine, f"{landing}.trigger_executions"),
-        choose_services(hooks, [WORKER_SERVICE]),
-        hooks.package.Work,
-        hooks.package.TransientError,
+        f"{landing}.trigger_executions",
+        load_hooks(desk.folder),
+        [WORKER_SERVICE],
         concurrency=CONCURRENCY,
         echo=lambda _: None,
     )

@@ -74,9 +74,8 @@ def worker(
     """
     from dbt_exactly_once.adapter.engine import SparkEngine
     from dbt_exactly_once.resolvers.hooks import load_hooks
-    from dbt_exactly_once.services.executions import Executions
-    from dbt_exactly_once.services.python_services import choose_services, lists_work
-    from dbt_exactly_once.services.worker import Worker, stopped_by_signals
+    from dbt_exactly_once.services.python_services import choose_services, lists_work, worker_of
+    from dbt_exactly_once.services.worker import finished_at_signals
 
     sends = broker_of("send-errors-", broker)
     hooks = load_hooks(place.project.folder)
@@ -88,19 +87,18 @@ def worker(
             f"no run has listed yet what is to be done: {schema}.dispatched_documents "
             "is not there, run `dbt build` first"
         )
-    worker = Worker(
+    worker = worker_of(
         engine,
         schema,
-        Executions(engine, f"{place.project.landing_schema}.trigger_executions"),
-        services,
-        hooks.package.Work,
-        hooks.package.TransientError,
+        f"{place.project.landing_schema}.trigger_executions",
+        hooks,
+        service,
         concurrency=concurrency,
         poll_seconds=poll,
         echo=click.echo,
         between=_sender(place, (spark, schema), **broker).look if sends else lambda: None,
     )
-    with stopped_by_signals(worker, click.echo):
+    with finished_at_signals(worker, click.echo):
         click.echo(f"working for {', '.join(sorted(services))}")
         worker.run(once=once)
     click.echo(", ".join(f"{number} {event}" for event, number in worker.counts.items()))

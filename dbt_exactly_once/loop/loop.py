@@ -28,10 +28,8 @@ from dbt_exactly_once.loop.warm_dbt import SILENT, dbt, parse
 from dbt_exactly_once.resolvers.hooks import load_hooks
 from dbt_exactly_once.run.project_files import Seen, files_of_project
 from dbt_exactly_once.run.state import State
-from dbt_exactly_once.services.executions import Executions
 from dbt_exactly_once.services.model_services import model_services
-from dbt_exactly_once.services.python_services import choose_services, lists_work
-from dbt_exactly_once.services.worker import Worker
+from dbt_exactly_once.services.python_services import lists_work, worker_of
 
 if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest
@@ -244,19 +242,16 @@ class Loop:
         # the first build makes the view; a later one that fails leaves it as it was
         if not self._works or not lists_work(self._engine, schema):
             return
-        hooks = load_hooks(self._project.folder)
 
         def stop_with_loop() -> None:
             if self._stop.is_set():
                 worker.stop()
 
-        worker = Worker(
+        worker = worker_of(
             self._engine,
             schema,
-            Executions(self._engine, self._tables.tables.landed["trigger_executions"].relation),
-            choose_services(hooks),
-            hooks.package.Work,
-            hooks.package.TransientError,
+            self._tables.tables.landed["trigger_executions"].relation,
+            load_hooks(self._project.folder),
             poll_seconds=POLL_SECONDS,
             echo=lambda _: None,
             between=stop_with_loop,

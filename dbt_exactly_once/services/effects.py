@@ -66,7 +66,8 @@ class Effect:
         """
         refused = move_main(self._engine, self._relation, self.branch)
         for _ in range(TRIALS):
-            # read first: if another process publishes after the look, main is no longer here
+            # main is read before is_published: if another process publishes in between, main has
+            # moved and Iceberg refuses this branch
             main = main_of(self._engine, self._relation)
             if not refused or self.is_published():
                 return ""

@@ -47,7 +47,7 @@ class Executions:
 
     def touch(self) -> None:
         """Append nothing: a start that is under way is refused and looks its work up again."""
-        self.append(f"select {COLUMNS} from {self.relation} where false")
+        self._engine.commit_no_rows(self.relation)
 
     def start(self, look_up: Callable[[], Work | None], rows: Callable[[Work], str]) -> Work | None:
         """Look up work and append its STARTED rows, as if at one instant; None without work.
@@ -90,7 +90,7 @@ def main_of(engine: Engine, relation: str) -> str:
     """The snapshot of main; a table that was never written to gets one without rows."""
     refs = engine.refs([relation])[relation]
     if "main" not in refs:
-        engine.rows(f"insert into {relation} select * from {relation} where false")
+        engine.commit_no_rows(relation)
         refs = engine.refs([relation])[relation]
     return refs["main"]
 

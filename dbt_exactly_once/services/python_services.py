@@ -1,4 +1,4 @@
-"""Services that are functions of python_udfs: which there are, and whether work waits for them."""
+"""Services that are functions of python_udfs: which there are, and the worker that calls them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 from dbt_exactly_once.adapter.engine import Engine
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.resolvers.hooks import Hooks
+from dbt_exactly_once.services.executions import Executions
+from dbt_exactly_once.services.worker import Worker
 
 
 def lists_work(engine: Engine, schema: str) -> bool:
@@ -31,3 +33,26 @@ def choose_services(hooks: Hooks, wanted: Iterable[str] = ()) -> dict[str, Calla
             f"{', '.join(sorted(registered))}"
         )
     return {name: registered[name] for name in names}
+
+
+def worker_of(
+    engine: Engine,
+    schema: str,
+    trigger_executions: str,
+    hooks: Hooks,
+    wanted: Iterable[str] = (),
+    **options: Any,
+) -> Worker:
+    """A worker for services of python_udfs, all or those that are named.
+
+    schema: of the views; trigger_executions: the landed table; options: see Worker.
+    """
+    return Worker(
+        engine,
+        schema,
+        Executions(engine, trigger_executions),
+        choose_services(hooks, wanted),
+        hooks.package.Work,
+        hooks.package.TransientError,
+        **options,
+    )

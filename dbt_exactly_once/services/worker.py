@@ -240,7 +240,7 @@ class Worker:
 
 
 @contextmanager
-def stopped_by_signals(worker: Worker, echo: Callable[[str], None]) -> Iterator[None]:
+def finished_at_signals(worker: Worker, echo: Callable[[str], None]) -> Iterator[None]:
     """Stop a worker at the first SIGTERM or SIGINT, and leave its work in doubt at the second."""
     signals = count(1)
 
