@@ -128,7 +128,7 @@ def _error_in_one_line(manager: SparkConnectionManager, sql: str) -> Iterator[No
         try:
             yield
         except ExactlyOnceError as error:
-            # of a handler within this one: the adapter would make another error of it
+            # one line already, of a handler within this one: the adapter would wrap it again
             raised = error
     if raised is not None:
         raise raised

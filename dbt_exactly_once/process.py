@@ -15,7 +15,7 @@ from pathlib import Path
 PROC = Path("/proc")
 # Linux gives the namespace of the machine itself this number; those of containers have others
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
-# when a process started that may not be asked
+# the start time of a process that hides it
 UNKNOWN = ""
 
 

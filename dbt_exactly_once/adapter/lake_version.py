@@ -52,7 +52,7 @@ def check_version(engine: Engine, record: str) -> None:
 
 
 def check_lake(spark: SparkSession, schema: str) -> None:
-    """The same for a command outside of dbt; a lake in which no run has been is of no version."""
+    """Refuse a lake of another version, for commands outside of dbt. An empty lake has none."""
     record = f"{schema}.{RECORD}"
     if spark.catalog.tableExists(record + MOVED):
         raise moved_away(schema)

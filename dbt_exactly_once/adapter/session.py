@@ -31,7 +31,7 @@ PROJECT_FILE = "dbt_project.yml"
 # the name of this dbt project, also where another one uses it
 PACKAGE = "exactly_once"
 
-# the session for which a thread has done it
+# of each thread: the session whose class loader it uses already, see share_compiled_code
 _sharing = threading.local()
 
 
@@ -46,7 +46,7 @@ class Project:
 
     @property
     def spark_log(self) -> Path:
-        """What a Spark writes that a command starts."""
+        """Where Spark writes to, if a command starts it."""
         return self.folder / "logs" / "spark.log"
 
     @property

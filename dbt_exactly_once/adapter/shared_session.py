@@ -46,7 +46,7 @@ def look_around(connection: Connection, hooks: str | None, command: str) -> None
         if hooks is not None:
             check_hooks(engine, hooks)
     except BaseException:
-        # as it was: whoever asks for it next gets the error as well
+        # unopened again: the next thread opens it and gets the same error
         connection.handle.close()
         connection.handle = LazyHandle(SparkConnectionManager.open)
         connection.state = ConnectionState.INIT

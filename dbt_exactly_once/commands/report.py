@@ -65,7 +65,7 @@ def metrics(place: Place, output: str | None) -> None:
     if file is None:
         click.echo(text, nl=False)
         return
-    # who collects files never sees a part of one
+    # whoever collects the file never reads half of it
     written = file.with_name(f".{file.name}.{os.getpid()}")
     written.write_text(text, encoding="utf-8")
     written.replace(file)

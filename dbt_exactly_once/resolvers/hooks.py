@@ -147,7 +147,7 @@ def _files(folders: tuple[Path, ...]) -> dict[str, Path]:
                 continue
             name = str(path.relative_to(folder))
             rules = found.setdefault(name, path)
-            # an __init__.py of the project has nothing to say
+            # an __init__.py of the project is never loaded
             is_module = path.suffix == ".py" and path.name != "__init__.py"
             if is_module and rules != path and rules.read_bytes() != path.read_bytes():
                 raise ExactlyOnceError(

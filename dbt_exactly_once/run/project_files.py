@@ -84,10 +84,10 @@ def _content(folder: Path) -> dict[str, Any]:
 
 def _files_below(top: Path) -> Iterator[Path]:
     for folder, inner, names in os.walk(top):
-        inner[:] = [name for name in inner if not _is_for_nobody(name)]
-        yield from (Path(folder, name) for name in names if not _is_for_nobody(name))
+        inner[:] = [name for name in inner if not _is_ignored(name)]
+        yield from (Path(folder, name) for name in names if not _is_ignored(name))
 
 
-def _is_for_nobody(name: str) -> bool:
-    """What Python and editors make for themselves."""
+def _is_ignored(name: str) -> bool:
+    """Hidden files, backups and caches, which dbt does not read."""
     return name.startswith(".") or name.endswith("~") or name == "__pycache__"

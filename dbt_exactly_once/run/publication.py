@@ -54,7 +54,7 @@ class Publications:
         self._tables = tables
         self._ledgers = tables.ledgers
         self._lock = lock
-        # what a command that begins should tell
+        # lines for the log of the command that has recovered a publication
         self.messages: list[str] = []
 
     def refs(self) -> dict[str, dict[str, str]]:

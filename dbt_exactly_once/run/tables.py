@@ -36,7 +36,7 @@ class Tables:
             if node["config"]["materialized"] != "view" and not is_ledger(node)
         ]
         self._scratch = [Table(node["alias"], node["schema"]) for node in scratch]
-        # by each run, once; resolvers answer in rounds, and only where they are asked
+        # what each run writes exactly once; resolver_answers is written in rounds, or not at all
         self.recreated = [
             Table(node["alias"], node["schema"])
             for node in scratch

@@ -11,11 +11,13 @@
     end
 {%- endmacro %}
 
+{% macro longest_key() %}{{ return(96) }}{% endmacro %}
+
 {% macro key_state(key) -%}
     {#- Whether a document can be looked up by its key. -#}
     case
         when {{ key }} is null then 'MISSING'
-        when char_length({{ key }}) > 96 then 'TOO_LONG'
+        when char_length({{ key }}) > {{ longest_key() }} then 'TOO_LONG'
         else 'USABLE'
     end
 {%- endmacro %}

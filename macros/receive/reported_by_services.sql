@@ -22,30 +22,30 @@
         run has heard, moves the count, and takes back no failure that had ended its document
         before.
 
-        A report without any time was spoken when it is read, since entries of history without times
+        A report without any time is of the time at which it is read, since entries of history without times
         would know no copy. A view outlives the run, so it takes the time of whoever asks it. -#}
     {%- set is_of_run = current_run() and model.config.materialized != 'view' -%}
     {%- set read_at = run_clock() if is_of_run else present_time() -%}
     select
         executions.delivery_id,
         executions.trigger_name,
-        max_by(executions.event, executions.spoken) as last_event,
-        max(executions.spoken.at) as last_event_at,
+        max_by(executions.event, executions.report) as last_event,
+        max(executions.report.at) as last_event_at,
         max(
             if(
-                executions.spoken.at <= settings.{{ resumed_now }}, null, executions.attempt
+                executions.report.at <= settings.{{ resumed_now }}, null, executions.attempt
             )
         ) as attempts,
-        max_by(executions.message, executions.spoken) as last_message,
+        max_by(executions.message, executions.report) as last_message,
         max(
             case
                 when executions.event = 'STARTED'
-                    then greatest(executions.started_at, executions.spoken.at)
+                    then greatest(executions.started_at, executions.report.at)
             end
         ) as last_started_at,
         -- when the service began: by the first executions known of a document
         coalesce(
-            min(executions.started_at), min(executions.ended_at), min(executions.spoken.at)
+            min(executions.started_at), min(executions.ended_at), min(executions.report.at)
         ) as began_at,
         max(
             if(
@@ -55,7 +55,7 @@
                     and executions.attempt > settings.max_retry_attempts
                     and settings.on_retry_failure = 'throw'
                 ),
-                coalesce(executions.ended_at, executions.spoken.at),
+                coalesce(executions.ended_at, executions.report.at),
                 null
             )
         ) as service_ended_at,
@@ -66,8 +66,8 @@
             if(
                 executions.event = 'TRANSIENT_ERROR'
                 and executions.attempt > settings.max_retry_attempts
-                and not coalesce(executions.spoken.at <= settings.resumed_at, false),
-                struct(executions.spoken.at, executions.message),
+                and not coalesce(executions.report.at <= settings.resumed_at, false),
+                struct(executions.report.at, executions.message),
                 null
             )
         ) as retry_failure
@@ -78,7 +78,7 @@
                 event in ('SUCCESS', 'ERROR') as is_final,
                 coalesce({{ reported_at('executions') }}, {{ read_at }}) as at,
                 event != 'STARTED' as is_end
-            ) as spoken
+            ) as report
         from {{ executions }} as executions
         where {{ is_report() }}
     ) as executions

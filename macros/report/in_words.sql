@@ -17,7 +17,7 @@
             if(
                 {{ d }}.key_state = 'MISSING',
                 'it has no key',
-                'its key is longer than 96 characters'
+                'its key is longer than {{ longest_key() }} characters'
             )
         ),
         case {{ d }}.resolver_result

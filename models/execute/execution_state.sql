@@ -37,7 +37,7 @@ news as (
     from (
         select
             *,
-            {{ reported_at('executions') }} as spoken_at
+            {{ reported_at('executions') }} as reported_at
         from {{ executions }}{{ since }} as executions
     ) as executions
     inner join open_documents
@@ -47,9 +47,9 @@ news as (
     inner join settings on executions.trigger_name = settings.trigger_name
     where
         {{ is_later_report(
-            'executions.spoken_at',
+            'executions.reported_at',
             'executions.event',
-            'if(executions.spoken_at <= settings.resumed_at, null, executions.attempt)',
+            'if(executions.reported_at <= settings.resumed_at, null, executions.attempt)',
             'open_documents'
         ) | indent(8) }}
 

@@ -27,7 +27,7 @@ heard as (
         journal.delivery_id,
         journal.trigger_name,
         journal.event,
-        runs.run_number as heard_by_run
+        runs.run_number as reported_to_run
     from {{ last_published('journal_entries') }} as journal
     inner join {{ last_published('published_runs') }} as runs on journal.run_id = runs.run_id
     where
@@ -40,14 +40,14 @@ heard as (
         delivery_id,
         trigger_name,
         coalesce(ended_by, 'UNFINISHED') as event,
-        {{ this_run }} as heard_by_run
+        {{ this_run }} as reported_to_run
     from {{ ref('in_execution_this_run') }}
     union all
     select distinct
         delivery_id,
         trigger_name,
         'LATE_SUCCESS' as event,
-        {{ this_run }} as heard_by_run
+        {{ this_run }} as reported_to_run
     from {{ ref('stg_trigger_executions') }}
     where event = 'SUCCESS'
 
@@ -70,7 +70,7 @@ successes as (
     select
         delivery_id,
         trigger_name,
-        min(heard_by_run) as heard_by_run
+        min(reported_to_run) as reported_to_run
     from heard
     where event in ('SUCCESS', 'LATE_SUCCESS')
     group by delivery_id, trigger_name
@@ -103,7 +103,7 @@ settled as (
         doubts.delivery_id,
         doubts.trigger_name,
         min_by(
-            others.delivery_id, struct(successes.heard_by_run, others.delivery_id)
+            others.delivery_id, struct(successes.reported_to_run, others.delivery_id)
         ) as settled_by_delivery_id
     from with_outcome as doubts
     inner join {{ last_published('document_status') }} as others
@@ -114,7 +114,7 @@ settled as (
         on
             others.delivery_id = successes.delivery_id
             and others.trigger_name = successes.trigger_name
-            and doubts.decided_by_run < successes.heard_by_run
+            and doubts.decided_by_run < successes.reported_to_run
     where doubts.outcome = 'IN_DOUBT'
     group by doubts.delivery_id, doubts.trigger_name
 

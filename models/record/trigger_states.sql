@@ -16,7 +16,7 @@ triggers_this_run as (
 
 ),
 
-met_by_deliveries as (
+suspended_by_deliveries as (
 
     select
         trigger_name,
@@ -33,7 +33,7 @@ met_by_deliveries as (
 ),
 
 -- what landed before the decision counts from the end of this run
-met_by_services as (
+suspended_by_services as (
 
     select
         trigger_name,
@@ -60,9 +60,9 @@ suspended as (
             explode(suspensions) as suspension
         from triggers_this_run
         union all
-        select * from met_by_deliveries
+        select * from suspended_by_deliveries
         union all
-        select * from met_by_services
+        select * from suspended_by_services
     ) as all_suspensions
     group by trigger_name
 

@@ -81,7 +81,7 @@ final as (
                     'none: uuid, track_id and event_id are empty'
                 )
             else concat(
-                left(document_key, if(key_state = 'TOO_LONG', 40, 96)),
+                left(document_key, if(key_state = 'TOO_LONG', 40, {{ longest_key() }})),
                 if(key_state = 'TOO_LONG', '...', ''),
                 ', from ',
                 lower(key_source),
@@ -89,7 +89,7 @@ final as (
                     key_state = 'TOO_LONG',
                     concat(
                         '; ', char_length(document_key),
-                        ' characters are too long to be looked up, 96 would do'
+                        ' characters are too long to be looked up, {{ longest_key() }} would do'
                     ),
                     ''
                 )

@@ -33,7 +33,7 @@ executions as (
         executions.event,
         executions.attempt,
         executions.message,
-        {{ reported_at('executions') }} as told_at,
+        {{ reported_at('executions') }} as reported_at,
         -- the run that decided it; the next run with an event of this document ended it
         to_be_executed.run_number,
         max(
@@ -72,7 +72,7 @@ heard_until as (
         ended.trigger_name,
         ended.delivery_id,
         max(ended.state) as state,
-        greatest(max(ended.happened_at), max(executions.told_at)) as at
+        greatest(max(ended.happened_at), max(executions.reported_at)) as at
     from ended
     left join executions
         on
@@ -94,7 +94,7 @@ attempted as (
             executions.message,
             if(executions.event = 'STARTED', 'an attempt is at work', 'an attempt has failed')
         ) as cause,
-        executions.told_at as happened_at,
+        executions.reported_at as happened_at,
         executions.run_number,
         executions.attempt
     from executions
@@ -105,11 +105,11 @@ attempted as (
     where
         executions.event in ('STARTED', 'TRANSIENT_ERROR')
         -- executions after the end change nothing, nor does a failure of an abandoned document
-        and not coalesce(executions.told_at > heard_until.at, false)
+        and not coalesce(executions.reported_at > heard_until.at, false)
         and not coalesce(
             heard_until.state in ('INTERRUPTED', 'LOST')
             and executions.event = 'TRANSIENT_ERROR'
-            and executions.told_at > executions.last_started_at,
+            and executions.reported_at > executions.last_started_at,
             false
         )
 
