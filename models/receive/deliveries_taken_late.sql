@@ -31,10 +31,38 @@ consumed_deliveries as (
 
 ),
 
+-- a row without landed_at has landed when the run began that has consumed it
+consumptions as (
+
+    select
+        delivery_id,
+        min(landed_at) as landed_at
+    from (
+        select
+            delivery_id,
+            landed_at
+        from {{ last_published('document_status') }}
+        union all
+        select
+            delivery_id,
+            landed_at
+        from {{ last_published('waiting_deliveries') }}
+        union all
+        select
+            delivery_id,
+            happened_at as landed_at
+        from {{ last_published('journal_entries') }}
+        where event in ('UNROUTED', 'UNKNOWN_DESTINATION', 'NOT_TAKEN')
+    )
+    group by delivery_id
+
+),
+
 final as (
 
     select
-        consumed_deliveries.*,
+        consumed_deliveries.* except (landed_at),
+        coalesce(consumed_deliveries.landed_at, consumptions.landed_at) as landed_at,
         cast(null as string) as rejected_because,
         triggers_this_run.trigger_name,
         cast(null as string) as left_out,
@@ -54,6 +82,10 @@ final as (
         on
             triggers_this_run.takes_earlier_landings
             and consumed_deliveries.received_at >= triggers_this_run.takes_from
+    left join consumptions
+        on
+            consumed_deliveries.landed_at is null
+            and consumed_deliveries.delivery_id = consumptions.delivery_id
     left join {{ ref('subscriptions') }} as subscriptions
         on
             triggers_this_run.trigger_name = subscriptions.subscriber

@@ -569,7 +569,6 @@ class Simulator:
         self.outcomes: dict[tuple[str, str], str] = {}
         self.lines: dict[tuple[str, str], str] = {}
         self._number = 0
-        self._undated: set[str | None] = set()
         self._decided_in: dict[tuple[str, str], int] = {}
         self._succeeded: set[tuple[str, str]] = set()
         self._succeeded_in: dict[tuple[str, str], int] = {}
@@ -612,7 +611,7 @@ class Simulator:
         queued += self._recover_interrupted(run, result)
         queued += self._accept_resubmissions(resubmissions, result)
         queued += self._route_landed(landed, result)
-        queued += self._route_earlier(earlier, added, clock)
+        queued += self._route_earlier(earlier, added)
 
         self.waiting = {}
         suspending = self._decide_all(self._take(queued, result), run, result)
@@ -650,8 +649,6 @@ class Simulator:
         accepted = []
         for row in deliveries:
             delivery = replace(row, landed_at=row.landed_at or clock)
-            if row.landed_at is None:
-                self._undated.add(row.delivery_id)
             reason = self._rejection(delivery)
             if reason:
                 result.rejected.append((delivery.delivery_id, reason))
@@ -921,21 +918,11 @@ class Simulator:
                 result.unrouted.append(delivery.delivery_id)
         return arrivals
 
-    def _route_earlier(
-        self, earlier: list[Delivery], added: list[str], clock: datetime
-    ) -> list[Arrival]:
-        """What an added trigger with `start_from` takes of earlier runs' deliveries (rule 1).
-
-        Chosen: one without `landed_at` has landed, for this trigger, when this run starts.
-        """
+    def _route_earlier(self, earlier: list[Delivery], added: list[str]) -> list[Arrival]:
+        """What an added trigger with `start_from` takes of earlier runs' deliveries (rule 1)."""
         dated = [name for name in added if self.records[name].start_from is not None]
         return [
-            _arrival(
-                replace(delivery, landed_at=clock)
-                if delivery.delivery_id in self._undated
-                else delivery,
-                name,
-            )
+            _arrival(delivery, name)
             for name in dated
             for delivery in earlier
             if self._takes(name, delivery)

@@ -157,6 +157,42 @@ def test_a_retired_trigger_that_is_back_decides_nothing_twice(runs: DbtRuns) -> 
     ) == [("d1", 1), ("d2", 1)]
 
 
+def test_a_trigger_added_later_takes_a_row_as_landed_when_it_was_consumed(runs: DbtRuns) -> None:
+    """Where it has no landed_at: also one that nobody took, or that waits."""
+
+    def configure_late(*late: str) -> None:
+        triggers = [{"trigger_name": "kept"}, {"trigger_name": "off", "enabled": False}]
+        conditions = [
+            {"trigger_name": name, "position": 1, "condition_name": "all", "document_type": kind}
+            for name, kind in (("kept", "taken"), ("off", "waits"))
+        ]
+        for name in late:
+            triggers.append({"trigger_name": name, "start_from": "2024-03-01 00:00:00"})
+            conditions += [
+                {**conditions[0], "trigger_name": name, "document_type": kind, "position": place}
+                | {"condition_name": kind}
+                for place, kind in enumerate(("taken", "waits", "nobody's"), start=1)
+            ]
+        runs.seed("triggers", triggers)
+        runs.seed("trigger_conditions", conditions)
+        runs.run("seed")
+
+    configure_late()
+    for kind in ("taken", "waits", "nobody's"):
+        runs.land("deliveries", [Delivery(kind, NOON, document_type=kind, uuid=kind)])
+    consumed_at = NOON + timedelta(minutes=1)
+    runs.decide(clock=consumed_at)
+    configure_late("late")
+    runs.decide(clock=NOON + timedelta(hours=4))
+    landed = runs.rows(
+        "select delivery_id, cast(landed_at as string) from {schema}.document_status "
+        "where trigger_name = 'late'"
+    )
+    assert sorted(landed) == [
+        (kind, f"{consumed_at:%F %T}") for kind in ("nobody's", "taken", "waits")
+    ]
+
+
 def test_a_trigger_that_is_disabled_or_enabled_is_published_without_other_news(
     runs: DbtRuns,
 ) -> None:
