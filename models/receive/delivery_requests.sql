@@ -17,6 +17,12 @@ documents as (
 
 ),
 
+edited as (
+
+    {{ edited_documents() | indent(4) }}
+
+),
+
 latest as (
 
     select
@@ -100,6 +106,12 @@ judged as (
         targets.redelivery_count,
         latest.recoveries,
         {{ landed_delivery_id('requests.delivery_id') }} as landed_delivery_id,
+        -- what was resubmitted with a document of its own keeps it
+        if(
+            requests.document is null and edited.document is not null,
+            edited.resubmission_id,
+            requests.resubmission_id
+        ) as document_given_by,
         coalesce(earlier_of_line.resubmissions, 0) as earlier_resubmissions,
         targets.settled_by_delivery_id,
         case
@@ -111,7 +123,9 @@ judged as (
                 still_waiting.line_id is not null
                 or latest.outcome not in ({{ can_be_resubmitted }})
                 then 'RESUBMITTED'
-            when with_landed_row.delivery_id is null and requests.document is null
+            when
+                with_landed_row.delivery_id is null
+                and coalesce(requests.document, edited.document) is null
                 then 'LANDED_ROW_GONE'
             when targets.settled_by_delivery_id is not null and not coalesce(requests.force, false)
                 then 'SETTLED'
@@ -121,6 +135,7 @@ judged as (
         on
             requests.delivery_id = targets.delivery_id
             and requests.trigger_name = targets.trigger_name
+    left join edited on targets.resubmission_id = edited.resubmission_id
     left join known_triggers on requests.trigger_name = known_triggers.trigger_name
     left join latest
         on
@@ -167,6 +182,7 @@ final as (
         recoveries,
         requested_by,
         reason,
+        document_given_by,
         status,
         outcome,
         false as is_landing,

@@ -33,6 +33,7 @@ final as (
         0 as recoveries,
         requests.requested_by,
         requests.reason,
+        requests.resubmission_id as document_given_by,
         'REJECTED' as status,
         'REJECTED' as outcome,
         true as is_landing,

@@ -74,7 +74,7 @@ resubmissions as (
         redelivery_count,
         'RESUBMISSION' as origin,
         recoveries,
-        resubmission_id,
+        document_given_by as resubmission_id,
         true as examined,
         cast(null as timestamp) as waiting_since,
         null as awaited_key_hash,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta, timezone
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -287,6 +288,39 @@ def test_what_comes_back_keeps_the_key_it_was_decided_with(runs: DbtRuns) -> Non
     ) == [
         ("begun/resubmission-1", "u-begun", "UUID", "NEW"),
         ("copy", "2", "EXPRESSION", "NEW"),
+    ]
+
+
+def test_what_was_edited_stays_edited_when_it_is_taken_again(runs: DbtRuns) -> None:
+    """Where a request names what an edited document came as; the landed delivery is as received."""
+    with_service(runs)
+    runs.land("deliveries", [delivery("bad")])
+    named = [
+        ("bad", '{"order": 9}', "bad/resubmission-1"),
+        ("bad/resubmission-1", None, "bad/resubmission-2"),
+        ("bad/resubmission-2", None, "bad/resubmission-3"),
+        ("bad", None, "bad/resubmission-4"),
+    ]
+    failed = "bad"
+    for number, (name, document, comes_as) in enumerate(named, start=1):
+        runs.decide(clock=NOW)
+        runs.land("trigger_executions", [said("ERROR", failed)])
+        asked = request(number, name, trigger_name="orders", document=document)
+        runs.land("resubmissions", [asked])
+        failed = comes_as
+    runs.decide(clock=NOW)
+    documents = dict(runs.rows("select delivery_id, document_hash from {schema}.document_status"))
+    received, edited = (sha256(text).hexdigest() for text in (b'{"order": 1}', b'{"order": 9}'))
+    assert documents == {
+        "bad": received,
+        "bad/resubmission-1": edited,
+        "bad/resubmission-2": edited,
+        "bad/resubmission-3": edited,
+        "bad/resubmission-4": received,
+    }
+    assert journal(runs) == [
+        (f"r{number}", "RESUBMITTED", f"comes as {comes_as}")
+        for number, (_, _, comes_as) in enumerate(named, start=1)
     ]
 
 
