@@ -23,7 +23,7 @@ from dbt_exactly_once.cli import main
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.services.calls import safe_echo
 from dbt_exactly_once.services.executions import Executions
-from dbt_exactly_once.services.worker import Worker, stopped_by_signals
+from dbt_exactly_once.services.worker import Worker, finished_at_signals
 from python_udfs import TransientError, Work
 
 NOW = datetime.now(timezone.utc)
@@ -393,7 +393,7 @@ def test_a_second_signal_ends_a_worker_in_the_middle_of_a_write() -> None:
         echo=said.append,
     )
     match = "stopped at once; .* come back in doubt: d0 of letters"
-    with pytest.raises(ExactlyOnceError, match=match), stopped_by_signals(worker, said.append):
+    with pytest.raises(ExactlyOnceError, match=match), finished_at_signals(worker, said.append):
         worker.run(once=True)
     go.set()
     assert [line for line in said if "d0" in line] == [
