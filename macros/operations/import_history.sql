@@ -114,8 +114,7 @@
                 and documents.expires_at <= known.expires_at
     {%- endset -%}
 
-    {%- set operations = adapter.exactly_once.operations(graph, invocation_id, var('run_timeout')) -%}
-    {%- for line in operations.import_history(documents, entries, dry_run) -%}
+    {%- for line in operations().import_history(documents, entries, dry_run) -%}
         {%- do log('exactly_once: ' ~ line, info=true) -%}
     {%- endfor -%}
 {% endmacro %}

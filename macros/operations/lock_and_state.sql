@@ -1,3 +1,8 @@
+{% macro operations() -%}
+    {#- What changes the lake outside of a run, under the lock: see the class Operations. -#}
+    {{ return(adapter.exactly_once.operations(graph, invocation_id, var('run_timeout'))) }}
+{%- endmacro %}
+
 {% macro abandon_run(run_id) %}
     {%- do log('exactly_once: ' ~ adapter.exactly_once.abandon(graph, run_id), info=true) -%}
 {% endmacro %}
@@ -9,8 +14,7 @@
             ~ "run decides all that has landed again: use --args '{really: true}' if you mean it"
         ) -%}
     {%- endif -%}
-    {%- set operations = adapter.exactly_once.operations(graph, invocation_id, var('run_timeout')) -%}
-    {%- set dropped = operations.reset_state(graph) -%}
+    {%- set dropped = operations().reset_state(graph) -%}
     {%- do log(
         'exactly_once: dropped ' ~ (dropped | join(', ') or 'nothing')
         ~ '; what has landed is as before',

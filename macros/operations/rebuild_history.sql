@@ -141,6 +141,5 @@
         from with_completion
             lateral view explode({{ history_rows('true', 'has_ended') | indent(12) }}) as ledger_row
     {%- endset -%}
-    {%- set operations = adapter.exactly_once.operations(graph, invocation_id, var('run_timeout')) -%}
-    {%- do log('exactly_once: ' ~ operations.rebuild_history(entries), info=true) -%}
+    {%- do log('exactly_once: ' ~ operations().rebuild_history(entries), info=true) -%}
 {% endmacro %}

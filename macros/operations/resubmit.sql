@@ -20,14 +20,13 @@
         {%- do check_trigger(trigger_name) -%}
     {%- endif -%}
     {%- set conditions = [
-        ('trigger_name = %s', trigger_name),
         ('service = %s', service),
         ('cause = %s', cause),
         ('message like %s', message_like),
         ('failed_at >= cast(%s as timestamp)', since),
         ('failed_at < cast(%s as timestamp)', until),
     ] | rejectattr(1, 'none') | list -%}
-    {%- if delivery_id is not none and conditions[1 if trigger_name is not none else 0:] -%}
+    {%- if delivery_id is not none and conditions -%}
         {%- do exceptions.raise_compiler_error(
             'exactly_once: delivery_id names one delivery: leave out service, cause, message_like, '
             ~ 'since and until, which name failed documents'
@@ -58,7 +57,7 @@
         {%- set wanted -%}
             select * from {{ ref('failed_documents') }}
             where
-                true
+                {{ 'true' if trigger_name is none else 'trigger_name = ' ~ sql_text(trigger_name) }}
                 {%- for condition, value in conditions %}
                 and {{ condition | format(sql_text(value)) }}
                 {%- endfor %}

@@ -1,13 +1,11 @@
 {% macro maintain() %}
-    {%- set operations = adapter.exactly_once.operations(graph, invocation_id, var('run_timeout')) -%}
-    {%- for line in operations.maintain(retention()) -%}
+    {%- for line in operations().maintain(retention()) -%}
         {%- do log('exactly_once: ' ~ line, info=true) -%}
     {%- endfor -%}
 {% endmacro %}
 
 {% macro remove_expired_history() %}
-    {%- set operations = adapter.exactly_once.operations(graph, invocation_id, var('run_timeout')) -%}
-    {%- set done = operations.remove_expired_history(has_expired("timestamp '{bound}'")) -%}
+    {%- set done = operations().remove_expired_history(has_expired("timestamp '{bound}'")) -%}
     {%- do log('exactly_once: ' ~ done, info=true) -%}
 {% endmacro %}
 

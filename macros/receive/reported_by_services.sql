@@ -22,8 +22,8 @@
         run has heard, moves the count, and takes back no failure that had ended its document
         before.
 
-        A report without any time is of the time at which it is read, since entries of history without times
-        would know no copy. A view outlives the run, so it takes the time of whoever asks it. -#}
+        A report without any time is of the time at which it is read, since entries of history
+        without times would know no copy. A view outlives the run, so it takes the time of whoever asks it. -#}
     {%- set is_of_run = current_run() and model.config.materialized != 'view' -%}
     {%- set read_at = run_clock() if is_of_run else present_time() -%}
     select

@@ -31,12 +31,21 @@ consumed_deliveries as (
 
 ),
 
+-- landing sets landed_at, so that most tables have no such row
+undated as (
+
+    select delivery_id
+    from {{ landed_before('deliveries') }}
+    where landed_at is null
+
+),
+
 -- a row without landed_at has landed when the run began that has consumed it
 consumptions as (
 
     select
-        delivery_id,
-        min(landed_at) as landed_at
+        known.delivery_id,
+        min(known.landed_at) as landed_at
     from (
         select
             delivery_id,
@@ -53,8 +62,9 @@ consumptions as (
             happened_at as landed_at
         from {{ last_published('journal_entries') }}
         where event in ('UNROUTED', 'UNKNOWN_DESTINATION', 'NOT_TAKEN')
-    )
-    group by delivery_id
+    ) as known
+    left semi join undated on known.delivery_id = undated.delivery_id
+    group by known.delivery_id
 
 ),
 
