@@ -60,7 +60,7 @@ $(PREPARED): $(STAMP) profiles.yml $(JAVA_FILE)
 	@touch $@
 
 demo: setup
-	@$(BIN)/exactly-once demo
+	@$(BIN)/python demo/run_demo.py
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 

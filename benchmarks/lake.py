@@ -16,9 +16,9 @@ from typing import Any
 import yaml
 from pyspark.sql import SparkSession
 
+from dbt_exactly_once.adapter.dbt_commands import dbt, parse
 from dbt_exactly_once.adapter.session import find_project, open_session, read_credentials
 from dbt_exactly_once.adapter.startup import COMPILE_NOTHING_TWICE, JAVA_OPTIONS
-from dbt_exactly_once.loop.warm_dbt import dbt, parse
 
 PROJECT = Path(__file__).parents[1]
 TRIGGER = "orders"

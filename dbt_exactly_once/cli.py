@@ -8,11 +8,10 @@ from typing import Any
 
 import click
 
-from dbt_exactly_once.adapter.session import PROJECT_FILE, read_yaml
 from dbt_exactly_once.commands import check, lake, land, report, run, services, start
 from dbt_exactly_once.commands.place import DEBUG
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
-from dbt_exactly_once.starter import package_folder
+from dbt_exactly_once.extras import DISTRIBUTION
 
 NAME = "exactly-once"
 COMMANDS = (
@@ -28,7 +27,6 @@ COMMANDS = (
     lake.move_catalog,
     lake.migrate,
     lake.thrift_server,
-    start.demo,
     lake.prepare,
 )
 
@@ -58,13 +56,6 @@ class Group(click.Group):
         return 1
 
 
-def _say_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
-    if is_asked and not ctx.resilient_parsing:
-        project = read_yaml(package_folder() / PROJECT_FILE)
-        click.echo(f"{NAME} {project['version']}")
-        ctx.exit()
-
-
 @click.group(
     cls=Group,
     commands={command.name: command for command in COMMANDS},
@@ -74,14 +65,8 @@ def _say_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None
         "show_default": True,
     },
 )
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    allow_from_autoenv=False,
-    callback=_say_version,
-    help="Show the version and exit.",
+@click.version_option(
+    package_name=DISTRIBUTION, message=f"{NAME} %(version)s", allow_from_autoenv=False
 )
 def exactly_once() -> None:
     """Exactly-once processing of at-least-once feeds.

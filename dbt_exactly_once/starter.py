@@ -59,13 +59,11 @@ def initialise(folder: Path, echo: Echo) -> list[str]:
 
 def install_packages(folder: Path) -> None:
     """Have dbt put the package where it reads packages."""
-    from dbt.cli.main import dbtRunner
+    from dbt_exactly_once.adapter.dbt_commands import dbt
 
-    done = dbtRunner().invoke(
-        ["deps", "--quiet", f"--project-dir={folder}", f"--profiles-dir={folder}"]
-    )
-    if not done.success:
-        raise ExactlyOnceError(f"dbt deps did not succeed in {folder}: {done.exception}")
+    done = dbt(["deps", "--quiet", f"--project-dir={folder}", f"--profiles-dir={folder}"])
+    if done.failures:
+        raise ExactlyOnceError(f"dbt deps did not succeed in {folder}: {done.failures[0]}")
 
 
 def _name_for(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""The one way in which the Python side talks to Spark: SQL through dbt's adapter.
+"""The one way in which the Python side talks to Spark: SQL, through whatever is connected to it.
 
 What a run asks of its tables again and again (branches, properties, settings) is a statement of
 SQL each, which takes Spark longer to plan than to answer. Where Spark runs in this process's own
@@ -7,13 +7,14 @@ session, the same is asked of Iceberg itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
+Run = Callable[[str], "list[tuple[Any, ...]]"]
 # in the summary of each snapshot that a run makes
 RUN_ID = "run-id"
 # What the SQL of this project means depends on these, so no profile decides them: each session gets
@@ -31,19 +32,16 @@ SESSION_SETTINGS = {
 
 
 class Engine:
-    """Runs SQL, whatever the connection, and reads and moves the branches of Iceberg's tables.
+    """Runs SQL, whatever the connection, and reads and moves the branches of Iceberg's tables."""
 
-    Everything as SQL through the connection that dbt has open in this thread.
-    """
-
-    def __init__(self, adapter: Any) -> None:
-        self._adapter = adapter
+    def __init__(self, run: Run) -> None:
+        """run: runs a statement and returns its rows."""
+        self._run = run
         self._catalog: str | None = None
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows."""
-        _, table = self._adapter.execute(sql, auto_begin=False, fetch=True)
-        return [tuple(row) for row in table.rows]
+        return self._run(sql)
 
     def catalog(self) -> str:
         """The catalog that names of tables are looked up in."""
@@ -183,15 +181,9 @@ class Engine:
         """Drop such views."""
 
 
-class SparkEngine(Engine):
-    """Everything as SQL through a Spark session of one's own, outside of dbt."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        super().__init__(adapter=None)
-        self._spark = spark
-
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in self._spark.sql(sql).collect()]
+def run_in(spark: SparkSession) -> Run:
+    """What runs a statement in a session that this process has opened itself, outside of dbt."""
+    return lambda sql: [tuple(row) for row in spark.sql(sql).collect()]
 
 
 def literal(value: object) -> str:
@@ -202,3 +194,15 @@ def literal(value: object) -> str:
     text = str(value).encode(errors="replace").decode()
     text = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{text}'"
+
+
+def time_literal(moment: datetime | None) -> str:
+    """A SQL literal of a time, or null; a time without a zone is in that of this process."""
+    if moment is None:
+        return "cast(null as timestamp)"
+    return f"timestamp '{in_utc(moment):%Y-%m-%d %H:%M:%S.%f}+00:00'"
+
+
+def in_utc(value: Any) -> Any:
+    """A time in UTC, any other value as it is: Spark gives times in the zone of this process."""
+    return value.astimezone(timezone.utc) if isinstance(value, datetime) else value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from dbt_exactly_once.adapter.engine import Engine, SparkEngine
+from dbt_exactly_once.adapter.engine import Engine, run_in
 from dbt_exactly_once.errors import ExactlyOnceError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def check_lake(spark: SparkSession, schema: str) -> None:
     if spark.catalog.tableExists(record + MOVED):
         raise moved_away(schema)
     if spark.catalog.tableExists(record):
-        check_version(SparkEngine(spark), record)
+        check_version(Engine(run_in(spark)), record)
 
 
 def moved_away(schema: str) -> ExactlyOnceError:

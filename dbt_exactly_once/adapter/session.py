@@ -177,17 +177,21 @@ def parse_graph(
     project: Project, profiles_dir: str | Path | None = None, target: str | None = None
 ) -> dict[str, Any]:
     """The project as dbt has parsed it, in the form that macros know as `graph`."""
-    from dbt.cli.main import dbtRunner
+    from dbt_exactly_once.adapter.dbt_commands import parse
 
-    place = [f"--project-dir={project.folder}"]
+    return parse(options_of(project, profiles_dir, target)).flat_graph
+
+
+def options_of(
+    project: Project, profiles_dir: str | Path | None = None, target: str | None = None
+) -> list[str]:
+    """The options by which dbt finds a project, its profile and a target of it."""
     # by itself dbt would look in the current folder
-    place += [f"--profiles-dir={profiles_folder(project, profiles_dir)}"]
-    place += [f"--target={target}"] if target else []
-    parsed = dbtRunner().invoke(["parse", "--quiet", *place])
-    if not parsed.success:
-        raise ExactlyOnceError(f"{project.folder} cannot be parsed: `dbt parse` shows why")
-    parsed.result.build_flat_graph()
-    return parsed.result.flat_graph
+    place = [
+        f"--project-dir={project.folder}",
+        f"--profiles-dir={profiles_folder(project, profiles_dir)}",
+    ]
+    return [*place, f"--target={target}"] if target else place
 
 
 def schema_of_ledgers(

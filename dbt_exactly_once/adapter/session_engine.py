@@ -1,12 +1,12 @@
-"""SQL through dbt's adapter, and Iceberg's own methods where Spark runs in this process."""
+"""Iceberg's own methods in place of SQL, where Spark runs in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from dbt_exactly_once.adapter.engine import RUN_ID, Engine
+from dbt_exactly_once.adapter.engine import RUN_ID, Engine, Run
 from dbt_exactly_once.errors import errors_in_one_line
 
 if TYPE_CHECKING:
@@ -23,15 +23,13 @@ _kept: WeakKeyDictionary[SparkSession, dict[str, tuple[str, str, int]]] = WeakKe
 class SessionEngine(Engine):
     """SQL for what reads and writes rows; Iceberg's own methods, in the session, for the rest."""
 
-    def __init__(self, adapter: Any) -> None:
-        super().__init__(adapter)
+    def __init__(self, run: Run, open_session: Callable[[], object] = lambda: None) -> None:
+        """open_session: opens the session where it is not open yet."""
+        super().__init__(run)
+        self._open = open_session
         self._opened: SparkSession | None = None
         # Java's classes by their names: Py4J looks through all jars for each part of one
         self._classes: dict[str, Any] = {}
-
-    def _open(self) -> None:
-        """Open the connection, and so the session, where dbt has not yet."""
-        self._adapter.connections.get_thread_connection().handle  # noqa: B018
 
     @property
     def _session(self) -> SparkSession:
@@ -230,21 +228,13 @@ class SessionEngine(Engine):
         return {name: found.getOrDefault(name, None) for name in names if name}
 
 
-class OwnSessionEngine(SessionEngine):
-    """The same through a session that this process has opened itself, outside of dbt."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        super().__init__(adapter=None)
-        self._spark = spark
-
-    def _open(self) -> None:
-        pass
-
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in self._spark.sql(sql).collect()]
-
-
 def engine_of(adapter: Any) -> Engine:
-    """The engine for an adapter's connection."""
-    is_session = adapter.config.credentials.method == "session"
-    return SessionEngine(adapter) if is_session else Engine(adapter)
+    """The engine for the connection that dbt's adapter has in this thread."""
+
+    def run(sql: str) -> list[tuple[Any, ...]]:
+        _, table = adapter.execute(sql, auto_begin=False, fetch=True)
+        return [tuple(row) for row in table.rows]
+
+    if adapter.config.credentials.method != "session":
+        return Engine(run)
+    return SessionEngine(run, lambda: adapter.connections.get_thread_connection().handle)

@@ -35,7 +35,13 @@ def look_around(connection: Connection, hooks: str | None, command: str) -> None
 
     hooks: the content of the project's python_udfs, where the command may call them.
     """
-    engine = _ConnectionEngine(connection)
+
+    def run(sql: str) -> list[tuple[Any, ...]]:
+        cursor = connection.handle.cursor()
+        cursor.execute(sql)
+        return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+
+    engine = Engine(run)
     try:
         # the server may have been started by other means than ours
         for name, value in SESSION_SETTINGS.items():
@@ -94,16 +100,3 @@ def check_hooks(engine: Engine, content: str) -> None:
             "exactly_once: python_udfs is not what the Thrift server has loaded: start "
             "`exactly-once thrift-server` again, with the files of this project"
         )
-
-
-class _ConnectionEngine(Engine):
-    """SQL through a connection that dbt is about to use."""
-
-    def __init__(self, connection: Connection) -> None:
-        super().__init__(adapter=None)
-        self._connection = connection
-
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        cursor = self._connection.handle.cursor()
-        cursor.execute(sql)
-        return [tuple(row) for row in cursor.fetchall()] if cursor.description else []

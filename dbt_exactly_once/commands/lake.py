@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import click
 
-from dbt_exactly_once.adapter.engine import SparkEngine
+from dbt_exactly_once.adapter.engine import Engine, run_in
 from dbt_exactly_once.adapter.session import parse_graph, schema_of_ledgers
 from dbt_exactly_once.commands.place import Place, at_place
 
@@ -38,7 +38,7 @@ def migrate(place: Place) -> None:
 
     spark = place.open_session()
     graph = parse_graph(place.project, place.profiles_dir, place.target)
-    state = State.of_graph(SparkEngine(spark), graph)
+    state = State.of_graph(Engine(run_in(spark)), graph)
     run_timeout = float(place.project.variables["run_timeout"])
     for line in Operations(state, str(uuid4()), run_timeout).migrate():
         click.echo(line)

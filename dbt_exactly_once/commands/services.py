@@ -72,7 +72,7 @@ def worker(
 
     The services are those that modules of python_udfs register.
     """
-    from dbt_exactly_once.adapter.engine import SparkEngine
+    from dbt_exactly_once.adapter.engine import Engine, run_in
     from dbt_exactly_once.resolvers.hooks import load_hooks
     from dbt_exactly_once.services.python_services import choose_services, lists_work, worker_of
     from dbt_exactly_once.services.worker import finished_at_signals
@@ -81,7 +81,7 @@ def worker(
     hooks = load_hooks(place.project.folder)
     services = choose_services(hooks, service)
     spark, schema = place.open_lake()
-    engine = SparkEngine(spark)
+    engine = Engine(run_in(spark))
     if not lists_work(engine, schema):
         raise ExactlyOnceError(
             f"no run has listed yet what is to be done: {schema}.dispatched_documents "

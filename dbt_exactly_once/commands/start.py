@@ -1,4 +1,4 @@
-"""The first commands: `init` and `demo`."""
+"""The first command: `init`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from dbt_exactly_once.adapter.session import PROJECT_FILE, find_project
-from dbt_exactly_once.commands.place import debug_option, project_option
+from dbt_exactly_once.adapter.session import PROJECT_FILE
+from dbt_exactly_once.commands.place import debug_option
 
 
 @click.command()
@@ -40,17 +40,3 @@ def init(folder: str, print_package: bool) -> None:
     steps += ["exactly-once land FILE", "dbt build"]
     where = "" if folder == "." else f"cd {shlex.quote(folder)}; "
     click.echo(f"next: {where}{'; '.join(steps)}")
-
-
-@click.command()
-@project_option
-@debug_option
-@click.option("--verbose", is_flag=True, help="Show dbt's own lines too.")
-def demo(project_dir: str | None, verbose: bool) -> int:
-    """Decide a feed two ways.
-
-    The feed lands in a lake of its own, is decided, and its documents are processed.
-    """
-    from dbt_exactly_once.demo import run_demo
-
-    return run_demo(find_project(project_dir), verbose)

@@ -20,7 +20,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dbt_exactly_once.adapter.engine import literal
+from dbt_exactly_once.adapter.engine import literal, time_literal
 from dbt_exactly_once.adapter.lake_version import MOVED, check_columns
 from dbt_exactly_once.adapter.macros import macro_result
 from dbt_exactly_once.adapter.session import Project
@@ -171,7 +171,7 @@ def _append(
         dict(spark.sql(f"select reason, count(*) from {judgements} group by reason").collect())
     )
     landing = Landing(target.name, counts.pop(None, 0), dict(counts))
-    time = f"timestamp '{landed_at:%Y-%m-%d %H:%M:%S.%f}+00:00'"
+    time = time_literal(landed_at)
     if landing.reasons:
         rows = _rejected_rows(spark, staged, judgements, target, rejections, messages, time)
         _write(rows, rejections)

@@ -14,9 +14,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbt_exactly_once.adapter.engine import literal
-from dbt_exactly_once.adapter.session import PACKAGE, Project, find_project
-from dbt_exactly_once.adapter.session_engine import OwnSessionEngine
+from dbt_exactly_once.adapter.dbt_commands import SILENT, dbt, parse
+from dbt_exactly_once.adapter.engine import literal, run_in
+from dbt_exactly_once.adapter.session import PACKAGE, Project, find_project, options_of
+from dbt_exactly_once.adapter.session_engine import SessionEngine
 from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING
 from dbt_exactly_once.adapter.tables import Table
 from dbt_exactly_once.errors import one_line
@@ -24,7 +25,6 @@ from dbt_exactly_once.landing.files import UnreadableFileError
 from dbt_exactly_once.landing.land import land
 from dbt_exactly_once.landing.sources import Sources
 from dbt_exactly_once.loop.round import Round, pause_after
-from dbt_exactly_once.loop.warm_dbt import SILENT, dbt, parse
 from dbt_exactly_once.resolvers.hooks import load_hooks
 from dbt_exactly_once.run.project_files import Seen, files_of_project
 from dbt_exactly_once.run.state import State
@@ -60,11 +60,10 @@ class Loop:
         echo: Callable[[str], None],
     ) -> None:
         self._spark = spark
-        self._engine = OwnSessionEngine(spark)
+        self._engine = SessionEngine(run_in(spark))
         self._project = project
         self._profiles_dir = profiles_dir
-        self._place = [f"--project-dir={project.folder}", f"--profiles-dir={profiles_dir}"]
-        self._place += [f"--target={target}"] if target else []
+        self._options = options_of(project, profiles_dir, target)
         self._sources = sources
         self._works = works
         self._stop = stop
@@ -149,7 +148,7 @@ class Loop:
         if self._manifest is not None and files == self._parsed:
             return
         self._parsed, self._manifest, self._built = files, None, False
-        manifest = parse(self._place)
+        manifest = parse(self._options)
         self._project = find_project(self._project.folder)
         self._tables = State.of_graph(self._engine, manifest.flat_graph)
         self._manifest = manifest
@@ -187,7 +186,7 @@ class Loop:
         landed = self._where(self._tables.tables.landed.values())
         self._known, self._is_tidy = {}, False
         arguments = SCHEDULED if self._built else WHOLE
-        outcome = dbt([*arguments, *SILENT, *self._place], self._manifest)
+        outcome = dbt([*arguments, *SILENT, *self._options], self._manifest)
         found.messages += outcome.messages
         found.failed += outcome.failures
         if outcome.has_built:

@@ -18,6 +18,7 @@ from typing import Any
 
 import jinja2
 
+from dbt_exactly_once.adapter.engine import in_utc
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.report.queries import QUERIES
 
@@ -110,13 +111,11 @@ def ask_spark(spark: Any, schema: str) -> Ask:
             "`dbt run --select exactly_once.report` after a run"
         )
 
-    def in_utc(value: Any) -> Any:
-        # PySpark gives times in the zone of this machine
-        if isinstance(value, datetime):
-            return value.astimezone(timezone.utc).replace(tzinfo=None)
-        return value
+    def shown(value: Any) -> Any:
+        # without "+00:00"
+        return in_utc(value).replace(tzinfo=None) if isinstance(value, datetime) else value
 
     return lambda sql: [
-        {name: in_utc(value) for name, value in row.asDict().items()}
+        {name: shown(value) for name, value in row.asDict().items()}
         for row in spark.sql(sql).collect()
     ]

@@ -12,13 +12,14 @@ from datetime import datetime, timedelta, timezone
 from math import inf
 from typing import Any
 
+from dbt_exactly_once.adapter.engine import time_literal
 from dbt_exactly_once.adapter.tables import Table
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_rows import LandedRows, landed_delivery_id
 from dbt_exactly_once.landing.landed_tables import CONSUMED_TAG
 from dbt_exactly_once.run.publication import HISTORY
 from dbt_exactly_once.run.state import State
-from dbt_exactly_once.run.upkeep import Upkeep, utc_text
+from dbt_exactly_once.run.upkeep import Upkeep
 
 # what later runs and rebuild_history ask of old journal entries: requests and ids that were used,
 # how documents ended that did not complete, what services reported before a decision, and which
@@ -267,13 +268,13 @@ def _expire(
     name = state.tables.full_name(table)
     expired = state.engine.rows(
         f"call {state.engine.catalog()}.system.expire_snapshots(table => '{name}', "
-        f"older_than => timestamp '{utc_text(older_than)}', retain_last => 1)"
+        f"older_than => {time_literal(older_than)}, retain_last => 1)"
     )[0]
     deleted = sum(int(count or 0) for count in expired)
     orphans = len(
         state.engine.rows(
             f"call {state.engine.catalog()}.system.remove_orphan_files("
-            f"table => '{name}', older_than => timestamp '{utc_text(orphans_before)}')"
+            f"table => '{name}', older_than => {time_literal(orphans_before)})"
         )
     )
     messages = []

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from dbt_exactly_once.adapter.engine import SparkEngine
+from dbt_exactly_once.adapter.engine import Engine, run_in
 from dbt_exactly_once.adapter.lake import catalog_settings
 from dbt_exactly_once.adapter.lake_version import MOVED, RECORD
 from dbt_exactly_once.adapter.session import (
@@ -64,7 +64,7 @@ def move_catalog(
     old.server_side_parameters[PACKAGES] = ",".join(dict.fromkeys(filter(None, packages)))
     graph = parse_graph(project, profiles_dir, source)
     spark = open_session(old, project.spark_log)
-    state = State.of_graph(SparkEngine(spark), graph)
+    state = State.of_graph(Engine(run_in(spark)), graph)
     run_timeout = float(project.variables["run_timeout"])
     with Operations(state, f"move-{uuid4()}", run_timeout).moving():
         catalogs = (_open(spark, name, of_catalog) for of_catalog in (settings, new_settings))

@@ -32,6 +32,52 @@ _POSITION = [("condition ", "position"), _OF_TRIGGER]
 _TRANSPORT = [("transport ", "transport")]
 
 
+def _cell(column: str, kind: str, problem: str) -> dict[str, Any]:
+    return {"column": column, "type": kind, "problem": f"{column} {problem}"}
+
+
+def _unique(
+    columns: Mapping[str, str], row_name: Sequence[tuple[str, str]], problem: str
+) -> dict[str, Any]:
+    return {"columns": columns, "row_name": row_name, "problem": problem}
+
+
+_CONDITIONS: dict[str, Any] = {
+    "columns": [
+        "trigger_name",
+        "position",
+        "condition_name",
+        "document_type",
+        "filter",
+        "service",
+    ],
+    "row_name": _POSITION,
+    "cells": [
+        _cell("position", "int", "is no whole number: number the conditions of a trigger"),
+        _cell("condition_name", "string", "is blank: give every condition a name"),
+        _cell("document_type", "string", "is blank: name the type that the condition takes"),
+    ],
+    "refers_to": {
+        "column": "trigger_name",
+        "seed": "triggers",
+        "problem": "no such trigger in the seed triggers: add it there or correct the name",
+    },
+    "unique": [
+        _unique(
+            {"trigger_name": "string", "position": "int"},
+            _POSITION,
+            "two conditions stand in one position: number them differently",
+        ),
+        _unique(
+            {"trigger_name": "string", "condition_name": "string"},
+            [("condition ", "condition_name"), _OF_TRIGGER],
+            "the name stands there more than once in this trigger: name every condition "
+            "differently",
+        ),
+    ],
+}
+
+
 def seed_rules(
     words: Mapping[str, Sequence[str]], defaults: Mapping[str, tuple[str, str | None]]
 ) -> dict[str, dict[str, Any]]:
@@ -49,40 +95,6 @@ def seed_rules(
                 _TRIGGER,
                 "the name stands there more than once: name every trigger differently",
             )
-        ],
-    }
-    conditions = {
-        "columns": [
-            "trigger_name",
-            "position",
-            "condition_name",
-            "document_type",
-            "filter",
-            "service",
-        ],
-        "row_name": _POSITION,
-        "cells": [
-            _cell("position", "int", "is no whole number: number the conditions of a trigger"),
-            _cell("condition_name", "string", "is blank: give every condition a name"),
-            _cell("document_type", "string", "is blank: name the type that the condition takes"),
-        ],
-        "refers_to": {
-            "column": "trigger_name",
-            "seed": "triggers",
-            "problem": "no such trigger in the seed triggers: add it there or correct the name",
-        },
-        "unique": [
-            _unique(
-                {"trigger_name": "string", "position": "int"},
-                _POSITION,
-                "two conditions stand in one position: number them differently",
-            ),
-            _unique(
-                {"trigger_name": "string", "condition_name": "string"},
-                [("condition ", "condition_name"), _OF_TRIGGER],
-                "the name stands there more than once in this trigger: name every condition "
-                "differently",
-            ),
         ],
     }
     first = _cell(
@@ -104,7 +116,7 @@ def seed_rules(
             )
         ],
     }
-    return {"triggers": triggers, "trigger_conditions": conditions, "transports": transports}
+    return {"triggers": triggers, "trigger_conditions": _CONDITIONS, "transports": transports}
 
 
 def _settings(
@@ -120,13 +132,3 @@ def _settings(
         problem = "is {value}, which no module of python_udfs registers: use "
         found.append({**_cell(setting, "string", problem), "registered": True})
     return [{**cell, "may_be_blank": True} for cell in found]
-
-
-def _cell(column: str, kind: str, problem: str) -> dict[str, Any]:
-    return {"column": column, "type": kind, "problem": f"{column} {problem}"}
-
-
-def _unique(
-    columns: Mapping[str, str], row_name: Sequence[tuple[str, str]], problem: str
-) -> dict[str, Any]:
-    return {"columns": columns, "row_name": row_name, "problem": problem}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine, literal
+from dbt_exactly_once.adapter.session import PACKAGE
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.filters import expression_problem
@@ -14,8 +15,6 @@ from dbt_exactly_once.run.in_memory import keep_snapshot
 from dbt_exactly_once.run.seed_check import Expressions, Seed, SeedCheck
 from dbt_exactly_once.run.seed_rules import REGISTERED
 from dbt_exactly_once.run.state import State
-
-PACKAGE = "exactly_once"
 
 
 def seed_as_written(path: str, delimiter: str) -> Any:

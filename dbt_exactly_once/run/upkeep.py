@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from dbt_exactly_once.adapter.engine import literal
+from dbt_exactly_once.adapter.engine import literal, time_literal
 from dbt_exactly_once.run.publication import HISTORY, NEVER, RECORD, Publication, mains_of
 from dbt_exactly_once.run.state import State
 
@@ -130,7 +130,7 @@ class Upkeep:
             "run_id": literal(publication.run_id),
             "kind": literal(kind),
             "publication_number": str(number),
-            "started_at": f"timestamp '{utc_text(self._started)}'",
+            "started_at": time_literal(self._started),
             "published_at": "current_timestamp()",
             **dict.fromkeys(("taken", "decided", "waiting", "unrouted", "rejected"), "0"),
             "decided_by_trigger": "filter(decided_by_trigger, one -> false)",
@@ -248,11 +248,6 @@ class Upkeep:
             f"and snapshot_id != {self._last['ledger_starts'][HISTORY]}"
         )[0][0]
         return int(rows)
-
-
-def utc_text(time: datetime) -> str:
-    """A time as SQL reads it in this project's sessions."""
-    return time.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
 def _map(pairs: Mapping[str, str]) -> str:

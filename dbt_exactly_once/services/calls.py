@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 from uuid import uuid4
 
-from dbt_exactly_once.adapter.engine import literal
+from dbt_exactly_once.adapter.engine import literal, time_literal
 from dbt_exactly_once.errors import error_text
 from dbt_exactly_once.services.executions import LONGEST_MESSAGE
 
@@ -48,7 +48,7 @@ class Call:
 
 def rows_of(calls: Iterable[Call], event: str) -> str:
     """The rows of trigger_executions that report an event of some calls."""
-    recorded_at = _time(datetime.now(timezone.utc))
+    recorded_at = time_literal(datetime.now(timezone.utc))
     rows = []
     for call in calls:
         values = [
@@ -58,8 +58,8 @@ def rows_of(calls: Iterable[Call], event: str) -> str:
             literal(call.work.service),
             str(int(call.work.attempt)),
             literal(event),
-            _time(call.started_at),
-            _time(call.ended_at),
+            time_literal(call.started_at),
+            time_literal(call.ended_at),
             literal(call.message[:LONGEST_MESSAGE] if call.message else None),
             literal(call.result),
             recorded_at,
@@ -92,9 +92,3 @@ def as_json(answer: Any) -> tuple[str | None, str | None]:
     if len(text) > LONGEST_RESULT:
         return None, f"what it returned is not kept: {len(text)} characters of JSON are too many"
     return text, None
-
-
-def _time(moment: datetime | None) -> str:
-    if moment is None:
-        return "cast(null as timestamp)"
-    return f"timestamp '{moment.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S.%f}+00:00'"

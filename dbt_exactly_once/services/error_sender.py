@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from dbt_exactly_once.adapter.engine import SparkEngine
+from dbt_exactly_once.adapter.engine import Engine, in_utc, run_in
 from dbt_exactly_once.adapter.lake_version import RECORD
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.landing.brokers import Publisher, UndeliverableError
@@ -61,7 +61,7 @@ class ErrorSender:
         echo: Callable[[str], None],
     ) -> None:
         self._spark = spark
-        self._engine = SparkEngine(spark)
+        self._engine = Engine(run_in(spark))
         self._view = f"{schema}.{VIEW}"
         self._record_of_runs = f"{schema}.{RECORD}"
         self._sent_errors = sent_errors
@@ -159,10 +159,5 @@ def message_id_of(document: Row) -> str:
 
 def body_of(document: Row) -> bytes:
     """The message: what has failed, why, and the document itself, as JSON."""
-    content = {name: _as_json(document[name]) for name in CONTENT}
-    return json.dumps(content, ensure_ascii=False).encode("utf-8")
-
-
-def _as_json(value: Any) -> Any:
-    # Spark gives times in the time zone of this process
-    return value.astimezone(timezone.utc).isoformat() if isinstance(value, datetime) else value
+    content = {name: in_utc(document[name]) for name in CONTENT}
+    return json.dumps(content, ensure_ascii=False, default=datetime.isoformat).encode("utf-8")

@@ -18,7 +18,7 @@ from datetime import datetime, timezone
 from itertools import count
 from typing import Any
 
-from dbt_exactly_once.adapter.engine import Engine, literal
+from dbt_exactly_once.adapter.engine import Engine, in_utc, literal
 from dbt_exactly_once.errors import ExactlyOnceError, error_text, one_line
 from dbt_exactly_once.process import at_signals
 from dbt_exactly_once.services.calls import Call, as_json, rows_of, safe_echo
@@ -136,7 +136,7 @@ class Worker:
             f"order by work.received_at, work.delivery_id, work.trigger_name limit {most}"
         )
         calls = [
-            Call(self._work_type(*_aware(values)), timeout_ms / 1000, now)
+            Call(self._work_type(*map(in_utc, values)), timeout_ms / 1000, now)
             for *values, timeout_ms in rows
         ]
         return calls or None
@@ -260,13 +260,6 @@ def finished_at_signals(worker: Worker, echo: Callable[[str], None]) -> Iterator
                 "exactly_once: stopped at once; these services were at work and their documents "
                 f"come back in doubt: {', '.join(worker.left) or 'none'}"
             ) from None
-
-
-def _aware(values: list[Any]) -> list[Any]:
-    """Times as they are in UTC: Spark gives them in the time zone of this process."""
-    return [
-        value.astimezone(timezone.utc) if isinstance(value, datetime) else value for value in values
-    ]
 
 
 def _now() -> datetime:

@@ -32,9 +32,9 @@ from dbt_common.clients.system import load_file_contents
 from faults import set_clock
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt_exactly_once.adapter.dbt_commands import dbt, failed_nodes, parse
 from dbt_exactly_once.adapter.session import find_project
 from dbt_exactly_once.landing.landed_tables import read_landed_tables
-from dbt_exactly_once.loop.warm_dbt import dbt, failed_nodes, parse
 
 PROJECT_FOLDER = Path(__file__).parents[2]
 # the commit record stands last

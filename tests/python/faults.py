@@ -34,14 +34,9 @@ HAPPENED = "-- fault:"
 class Failing:
     """Makes chosen changes of tables fail, as a locked catalog does."""
 
-    def __init__(
-        self,
-        patch: pytest.MonkeyPatch,
-        fails: Callable[[str], bool],
-        engine: type[Engine] = Engine,
-    ) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch, fails: Callable[[str], bool]) -> None:
         """fails: whether a change fails, asked of each in the order in which they are made."""
-        rows, fast_forward = engine.rows, SessionEngine.fast_forward
+        rows, fast_forward = Engine.rows, SessionEngine.fast_forward
         commit_no_rows = SessionEngine.commit_no_rows
         self.changes: list[str] = []
 
@@ -63,7 +58,7 @@ class Failing:
             change(f"commit_no_rows {relation}")
             commit_no_rows(engine, relation)
 
-        patch.setattr(engine, "rows", failing_rows)
+        patch.setattr(Engine, "rows", failing_rows)
         patch.setattr(SessionEngine, "fast_forward", failing_fast_forward)
         patch.setattr(SessionEngine, "commit_no_rows", failing_commit_no_rows)
 

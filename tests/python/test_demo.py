@@ -7,16 +7,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+import run_demo as demo
 from dbt.adapters.spark.connections import SparkCredentials
 from dbt.cli.main import dbtRunner
 from dbt_runs import PROJECT_FOLDER
-
-from dbt_exactly_once import demo
-from dbt_exactly_once.adapter.session import Project, find_project
-from dbt_exactly_once.demo import (
+from run_demo import (
     BY_KILLED,
     BY_SERVICES,
-    FEED,
     LAKE,
     LINKED,
     _dbt,
@@ -24,6 +21,8 @@ from dbt_exactly_once.demo import (
     _step,
     run_demo,
 )
+
+from dbt_exactly_once.adapter.session import Project, find_project
 from dbt_exactly_once.errors import ExactlyOnceError
 
 
@@ -51,19 +50,6 @@ def test_dbt_writes_to_a_file_unless_asked_for_its_lines(
     assert "Running with dbt=" in (tmp_path / "logs" / "dbt.log").read_text(encoding="utf-8")
     _dbt(made, tmp_path, True, "parse")
     assert "Running with dbt=" in capfd.readouterr().out
-
-
-def test_a_folder_that_is_no_clone_keeps_its_lake(tmp_path: Path) -> None:
-    kept = tmp_path / LAKE / "catalog.db"
-    kept.parent.mkdir(parents=True)
-    kept.touch()
-    with pytest.raises(ExactlyOnceError) as error:
-        run_demo(Project(tmp_path, {}, tmp_path))
-    assert error.value.msg == (
-        f"{tmp_path} has no {FEED}: the demo needs a clone of the repository "
-        "https://github.com/exactly-once/dbt-exactly-once"
-    )
-    assert kept.exists()
 
 
 def test_the_demo_has_its_own_target_whatever_the_user_has_named(

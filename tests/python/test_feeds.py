@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from collections import Counter
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,8 +15,6 @@ from feeds import TRANSPORTS
 from pyspark.sql import SparkSession
 from reference_model import Condition, Delivery, Execution, Simulator, Trigger
 from test_agreement import differences, latest_run_id
-
-sys.path.insert(0, str(PROJECT_FOLDER / "demo"))
 from three_day_feed import TYPES, landings, three_day_feed
 
 CLOCK = datetime(2026, 11, 22, tzinfo=timezone.utc)

@@ -14,7 +14,6 @@ from dbt_runs import PROJECT_FOLDER, DbtRuns
 from faults import Failing
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import SparkEngine
 from dbt_exactly_once.run import history_import
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=timezone.utc)
@@ -210,7 +209,7 @@ def test_an_import_goes_on_where_it_was_cut_off(
             return len(made) == number  # noqa: B023
 
         with monkeypatch.context() as patch:
-            Failing(patch, fails, SparkEngine)
+            Failing(patch, fails)
             result = import_history(runs)
         assert len(entries(runs)) == len(set(entries(runs)))
         assert len({entry[0] for entry in entries(runs)}) * 2 == len(entries(runs))
@@ -285,7 +284,7 @@ def test_an_import_may_come_before_anything_was_published(
         with pytest.MonkeyPatch.context() as patch:
             if failing:
                 # behind the publication of the record, before that of history
-                Failing(patch, lambda change: change.startswith("fast_forward"), SparkEngine)
+                Failing(patch, lambda change: change.startswith("fast_forward"))
             assert import_history(seeded).success is not failing, number
     recorded = "select kind, run_number, publication_number from {schema}.published_runs order by 3"
     assert seeded.rows(recorded)[0] == ("import", 0, 1)

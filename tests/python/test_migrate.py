@@ -12,7 +12,7 @@ import yaml
 from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import SparkEngine
+from dbt_exactly_once.adapter.engine import Engine
 from dbt_exactly_once.adapter.lake_version import LAKE_VERSION, VERSION_PROPERTY, check_lake
 from dbt_exactly_once.cli import main
 from dbt_exactly_once.errors import ExactlyOnceError
@@ -179,15 +179,15 @@ def test_every_command_refuses_a_lake_of_another_version(
 
 def killed_at(monkeypatch: pytest.MonkeyPatch, statement: str, place: str) -> Callable[[], None]:
     """Let the connection fail at the first statement with a text; gives what mends it."""
-    rows = SparkEngine.rows
+    rows = Engine.rows
 
-    def failing(self: SparkEngine, sql: str) -> list[tuple[Any, ...]]:
+    def failing(self: Engine, sql: str) -> list[tuple[Any, ...]]:
         if statement in sql and place in sql:
             raise KeyboardInterrupt
         return rows(self, sql)
 
-    monkeypatch.setattr(SparkEngine, "rows", failing)
-    return lambda: monkeypatch.setattr(SparkEngine, "rows", rows)
+    monkeypatch.setattr(Engine, "rows", failing)
+    return lambda: monkeypatch.setattr(Engine, "rows", rows)
 
 
 def test_a_lake_of_version_1_goes_on_where_it_was(

@@ -12,9 +12,9 @@ import yaml
 from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import SparkEngine
+from dbt_exactly_once.adapter.dbt_commands import SILENT, dbt
+from dbt_exactly_once.adapter.engine import Engine, run_in
 from dbt_exactly_once.errors import ExactlyOnceError
-from dbt_exactly_once.loop.warm_dbt import SILENT, dbt
 from dbt_exactly_once.services.effects import Effect
 from dbt_exactly_once.services.executions import Executions
 from dbt_exactly_once.services.model_services import ModelService, ModelServices, model_services
@@ -264,7 +264,7 @@ class Runs:
     """Runs of the service outside of dbt, which can be made to cross each other."""
 
     def __init__(
-        self, runs: DbtRuns, monkeypatch: pytest.MonkeyPatch, engine: SparkEngine | None = None
+        self, runs: DbtRuns, monkeypatch: pytest.MonkeyPatch, engine: Engine | None = None
     ) -> None:
         found: dict[str, Any] = {}
 
@@ -279,7 +279,7 @@ class Runs:
             assert "killed" in failures(whole_run(runs))[0]
         self._found = found
         self._runs = runs
-        self._engine = engine or SparkEngine(runs.spark)
+        self._engine = engine or Engine(run_in(runs.spark))
 
     def services(self, run_id: str) -> ModelServices:
         executions = Executions(self._engine, f"{self._runs.landing}.trigger_executions")
@@ -357,11 +357,11 @@ def test_a_run_that_was_taken_over_adds_nothing_to_the_effect(
     assert refs == [("main",)]
 
 
-class LostAnswers(SparkEngine):
+class LostAnswers(Engine):
     """A catalog that does what it is asked and then says that it does not know."""
 
     def __init__(self, spark: SparkSession) -> None:
-        super().__init__(spark)
+        super().__init__(run_in(spark))
         self.to_be_lost = [
             "branch_effect_ insert",
             "fast_forward trigger_executions",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,13 +20,11 @@ import duckdb
 import pytest
 from dbt_runs import PROJECT_FOLDER, DbtRuns
 from pyspark.sql import SparkSession
+from three_day_feed import three_day_feed
 
 from dbt_exactly_once.cli import main
 from dbt_exactly_once.report.page import ask_spark, duration, make_page
 from dbt_exactly_once.report.queries import QUERIES
-
-sys.path.insert(0, str(PROJECT_FOLDER / "demo"))
-from three_day_feed import three_day_feed
 
 MANY = 1_000_000
 STAGES = ("nothing", "one", "three_days", "many", "demo")

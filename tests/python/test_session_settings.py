@@ -12,7 +12,7 @@ import yaml
 from dbt_runs import DbtRuns
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import SESSION_SETTINGS, SparkEngine
+from dbt_exactly_once.adapter.engine import SESSION_SETTINGS, Engine, run_in
 from dbt_exactly_once.services.executions import Executions
 from dbt_exactly_once.services.worker import Worker
 from python_udfs import TransientError, Work
@@ -143,7 +143,7 @@ def test_no_text_from_outside_is_replaced_by_spark(runs: DbtRuns) -> None:
         # half of a surrogate pair, which JSON allows
         raise ValueError(f"{work.document}\ud83d")
 
-    engine = SparkEngine(runs.spark)
+    engine = Engine(run_in(runs.spark))
     executions = Executions(engine, f"{runs.landing}.trigger_executions")
     ships = {"ship": ship}
     Worker(engine, runs.schema, executions, ships, Work, TransientError, echo=lambda _: None).run(

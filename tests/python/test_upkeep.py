@@ -15,7 +15,7 @@ from dbt_runs import LEDGERS, PROJECT_FOLDER, DbtRuns, failures
 from faults import Failing
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import SparkEngine
+from dbt_exactly_once.adapter.engine import Engine, run_in
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.door import ExactlyOnce
 from dbt_exactly_once.run.operations import Operations
@@ -570,12 +570,12 @@ def test_a_rebuild_that_fails_anywhere_leaves_the_refusal_or_the_whole_history(
         told.run("run-operation", operation="rebuild_history")
     (entries,) = asked
     graph = told.graph()
-    exactly_once = ExactlyOnce(SparkEngine(told.spark))
+    exactly_once = ExactlyOnce(Engine(run_in(told.spark)))
     refused = whole = 0
     for number in range(1, 20):
         lose(told, "emptied")
         with monkeypatch.context() as patch:
-            failing = Failing(patch, lambda _: len(failing.changes) == number, SparkEngine)  # noqa: B023
+            failing = Failing(patch, lambda _: len(failing.changes) == number)  # noqa: B023
             try:
                 exactly_once.operations(graph, f"rebuild-{number}", 60).rebuild_history(entries)
             except RuntimeError as error:
@@ -617,7 +617,7 @@ def test_a_ledger_that_a_later_version_adds_is_made_and_a_lost_one_is_refused(
     ((kept,),) = told.rows(
         "select max_by(file, timestamp) from {schema}.document_status.metadata_log_entries"
     )
-    exactly_once = ExactlyOnce(SparkEngine(told.spark))
+    exactly_once = ExactlyOnce(Engine(run_in(told.spark)))
     exactly_once.operations(graph, "later-1", 60).remove_expired_history(EXPIRED)
     assert told.rows("select count(*) from {schema}.later_ledger") == [(0,)]
 

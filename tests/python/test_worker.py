@@ -18,7 +18,7 @@ import pytest
 from dbt_runs import DbtRuns
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import SparkEngine
+from dbt_exactly_once.adapter.engine import Engine, run_in
 from dbt_exactly_once.cli import main
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.services.calls import safe_echo
@@ -99,7 +99,7 @@ def told(runs: DbtRuns) -> Counter[tuple[str, int, str]]:
 
 
 def worker_of(runs: DbtRuns, service: Callable[[Work], Any], **options: Any) -> Worker:
-    engine = SparkEngine(runs.spark)
+    engine = Engine(run_in(runs.spark))
     executions = Executions(engine, f"{runs.landing}.trigger_executions")
     return Worker(
         engine,

@@ -1,6 +1,8 @@
 """The demo: one real feed, decided with history and by the redelivery count alone, and processed.
 
 Its project is this one with two more triggers, whose services are a dbt model and Python functions.
+
+    python demo/run_demo.py [--verbose]
 """
 
 from __future__ import annotations
@@ -23,11 +25,12 @@ import yaml
 from dbt_exactly_once.adapter.session import (
     PROJECT_FILE,
     Project,
+    find_project,
     open_session,
     read_credentials,
     read_yaml,
 )
-from dbt_exactly_once.errors import ExactlyOnceError
+from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.landing.land import land
 
 if TYPE_CHECKING:
@@ -65,16 +68,11 @@ Your own feed goes into your own lake (unset EXACTLY_ONCE_LAKE):
 """
 
 
-def run_demo(project: Project, verbose: bool = False) -> int:
+def run_demo(project: Project, verbose: bool = False) -> None:
     """Land the feed in an empty lake, decide it, and print what two triggers make of it.
 
     verbose: show dbt's own lines; else they are in a file only.
     """
-    if not (project.folder / FEED).is_file():
-        raise ExactlyOnceError(
-            f"{project.folder} has no {FEED}: the demo needs a clone of the repository "
-            "https://github.com/exactly-once/dbt-exactly-once"
-        )
     lake = project.folder / LAKE
     # the demo empties its lake first, so that it can be repeated
     shutil.rmtree(lake, ignore_errors=True)
@@ -116,7 +114,6 @@ def run_demo(project: Project, verbose: bool = False) -> int:
 
     print(_second_deliveries(spark, schema))
     print(NEXT_STEPS.format(lake=shlex.quote(str(lake)), log=lake / "logs" / "dbt.log"))
-    return 0
 
 
 def _demo_project(project: Project, lake: Path) -> Project:
@@ -142,12 +139,12 @@ def _demo_project(project: Project, lake: Path) -> Project:
 
 def _work(spark: SparkSession, desk: Project, schema: str, landing: str) -> str:
     """Let a worker in this process do what there is to do; returns its outcome."""
-    from dbt_exactly_once.adapter.engine import SparkEngine
+    from dbt_exactly_once.adapter.engine import Engine, run_in
     from dbt_exactly_once.resolvers.hooks import load_hooks
     from dbt_exactly_once.services.python_services import worker_of
 
     worker = worker_of(
-        SparkEngine(spark),
+        Engine(run_in(spark)),
         schema,
         f"{landing}.trigger_executions",
         load_hooks(desk.folder),
@@ -245,11 +242,11 @@ def _step(does: str) -> Iterator[list[str]]:
 
 
 def _dbt(project: Project, lake: Path, verbose: bool, *arguments: str) -> None:
-    from dbt.cli.main import dbtRunner
+    from dbt_exactly_once.adapter.dbt_commands import dbt
 
     log = lake / "logs"
     # in this process, so that Spark is started once
-    result = dbtRunner().invoke(
+    done = dbt(
         [
             *arguments,
             *([] if verbose else ["--quiet"]),
@@ -259,11 +256,10 @@ def _dbt(project: Project, lake: Path, verbose: bool, *arguments: str) -> None:
             f"--log-path={log}",
         ]
     )
-    if result.exception is not None:
-        raise ExactlyOnceError(f"dbt {arguments[0]} did not end: {result.exception}")
-    if not result.success:
+    if done.failures:
         raise ExactlyOnceError(
-            f"dbt {arguments[0]} failed, so nothing was published; {log}/dbt.log has the cause"
+            f"dbt {arguments[0]} failed, so nothing was published: {done.failures[0]}; "
+            f"{log}/dbt.log has more"
         )
 
 
@@ -290,3 +286,10 @@ def comparison(rows: list[tuple[str, str, str, int]]) -> str:
         f"history {by_history:,}.\nIn brackets the rules of seeds/decision_rules.csv."
     )
     return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    try:
+        run_demo(find_project(Path(__file__).parents[1]), verbose="--verbose" in sys.argv)
+    except ExactlyOnceError as error:
+        sys.exit(f"demo: {one_line(error)}")
