@@ -39,8 +39,7 @@ def migrate(place: Place) -> None:
     spark = place.open_session()
     graph = parse_graph(place.project, place.profiles_dir, place.target)
     state = State.of_graph(Engine(run_in(spark)), graph)
-    run_timeout = float(place.project.variables["run_timeout"])
-    for line in Operations(state, str(uuid4()), run_timeout).migrate():
+    for line in Operations(state, str(uuid4()), place.project.variables).migrate():
         click.echo(line)
 
 

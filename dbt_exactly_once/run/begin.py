@@ -43,12 +43,7 @@ def begin(
         return None
     _refuse_part_of_a_run(state, selected)
     _refuse_early_readers(state, graph, selected)
-    if get_flags().FULL_REFRESH:
-        raise ExactlyOnceError(
-            "exactly_once: --full-refresh would recreate the ledgers and process every "
-            "document again: leave it out, or start over with `dbt run-operation reset_state "
-            "--args '{really: true}'` (`dbt seed --full-refresh` is harmless)"
-        )
+    _refuse_flags()
     state.engine.rows(f"create namespace if not exists {state.tables.schema}")
     state.lock.take(run_id, float(variables["run_timeout"]))
     try:
@@ -90,6 +85,23 @@ def _refuse_part_of_a_run(state: State, selected: Sequence[str]) -> None:
             f"{', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}) and publish half "
             "a run: use `dbt build`, `dbt run` or `dbt build --selector hot_path`"
         )
+
+
+def _refuse_flags() -> None:
+    flags = get_flags()
+    if flags.FULL_REFRESH:
+        raise ExactlyOnceError(
+            "exactly_once: --full-refresh would recreate the ledgers and process every "
+            "document again: leave it out, or start over with `dbt run-operation reset_state "
+            "--args '{really: true}'` (`dbt seed --full-refresh` is harmless)"
+        )
+    for flag, option in (("EMPTY", "--empty"), ("SAMPLE", "--sample")):
+        if getattr(flags, flag, None):
+            raise ExactlyOnceError(
+                f"exactly_once: {option} lets models read a part of what they need, so deliveries "
+                "would be consumed and never decided: leave it out; to publish nothing add "
+                "--vars 'publish: false'"
+            )
 
 
 def _refuse_early_readers(state: State, graph: Mapping[str, Any], selected: Sequence[str]) -> None:

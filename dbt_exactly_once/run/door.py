@@ -7,7 +7,7 @@ more than one statement. Each method hands over to the module that does it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,7 @@ from dbt_exactly_once.run.in_memory import keep_in_memory
 from dbt_exactly_once.run.operations import Operations
 from dbt_exactly_once.run.project_files import code_version
 from dbt_exactly_once.run.state import State
+from dbt_exactly_once.run.variables import checked_variables
 
 _making = threading.Lock()
 
@@ -71,6 +72,10 @@ class ExactlyOnce:
 
     # ---------------------------------------------------------------- a run
 
+    def checked_variables(self, value_of: Callable[[str], Any]) -> dict[str, Any]:
+        """The variables of the project. See variables.checked_variables."""
+        return checked_variables(value_of)
+
     def begin(
         self,
         graph: Mapping[str, Any],
@@ -109,11 +114,11 @@ class ExactlyOnce:
         """Make the run's branch the truth. See end.publish."""
         end.publish(self._state, self._run, counts, news, findings)
 
-    def end(self, upkeep_every: int, retention: Mapping[str, Any]) -> Run | None:
+    def end(self, variables: Mapping[str, Any]) -> Run | None:
         """Give the lock back; returns the run that has ended. See end.end."""
         run, self.run = self.run, None
         if run is not None:
-            end.end(self._state, run, upkeep_every, retention)
+            end.end(self._state, run, variables)
         return run
 
     def keep_in_memory(self, relation: Any) -> None:
@@ -229,7 +234,9 @@ class ExactlyOnce:
         self._state.lock.abandon(run_id)
         return f"run {run_id} is given up; the next run takes over"
 
-    def operations(self, graph: Mapping[str, Any], run_id: str, run_timeout: float) -> Operations:
+    def operations(
+        self, graph: Mapping[str, Any], run_id: str, value_of: Callable[[str], Any]
+    ) -> Operations:
         """What changes the lake outside of a run, under the lock. See Operations."""
         self.describe(graph)
-        return Operations(self._state, run_id, run_timeout)
+        return Operations(self._state, run_id, checked_variables(value_of))

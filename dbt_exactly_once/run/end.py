@@ -62,12 +62,13 @@ def publish(
 
 
 @errors_in_one_line()
-def end(state: State, run: Run, upkeep_every: int, retention: Mapping[str, Any]) -> None:
+def end(state: State, run: Run, variables: Mapping[str, Any]) -> None:
     """Leave nothing of an unpublished run behind and give the lock back.
 
-    upkeep_every: after so many publications the run ends with upkeep, 0 for never; retention: see
-    maintenance.maintain.
+    variables: those of the project, of which `maintain_every_runs` says whether the run ends with
+    upkeep.
     """
+    upkeep_every = variables["maintain_every_runs"]
     try:
         state.engine.forget_in_memory(run.copies)
         _leave_branch(state, run)
@@ -78,20 +79,20 @@ def end(state: State, run: Run, upkeep_every: int, retention: Mapping[str, Any])
                     "the next one finishes it"
                 )
         elif upkeep_every and run.number % upkeep_every == 0:
-            run.messages += _maintain(state, run, retention)
+            run.messages += _maintain(state, run, variables)
     finally:
         # also where the disk is full: the next run drops the branch
         state.lock.release(run.run_id)
     state.lock.drop_graves(run.run_id)
 
 
-def _maintain(state: State, run: Run, retention: Mapping[str, Any]) -> list[str]:
+def _maintain(state: State, run: Run, variables: Mapping[str, Any]) -> list[str]:
     """Upkeep at the end of a run; what goes wrong there is reported and undoes nothing."""
     if state.lock.holder() != run.run_id:
         return ["no upkeep: another run has taken over"]
     try:
         upkeep = Upkeep.of_last(state, run.run_id)
-        return maintenance.maintain(state, upkeep, retention)
+        return maintenance.maintain(state, upkeep, variables)
     except Exception as error:
         return [
             f"upkeep failed, the run is published all the same: {one_line(error)}; "

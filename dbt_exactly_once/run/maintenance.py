@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
-from math import inf
 from typing import Any
 
 from dbt_exactly_once.adapter.engine import time_literal
 from dbt_exactly_once.adapter.tables import Table
-from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_rows import LandedRows, landed_delivery_id
 from dbt_exactly_once.landing.landed_tables import CONSUMED_TAG
 from dbt_exactly_once.run.publication import HISTORY
@@ -67,7 +65,6 @@ def maintain(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list
     variables: keep_snapshots_hours, and keep_statuses_days, keep_journal_days and
     keep_landed_days, None to keep all.
     """
-    _check_retention(variables)
     for table in (*state.tables.ledgers.values(), *state.tables.landed.values()):
         _add_properties(state, table)
     # of one that was cut off
@@ -103,16 +100,6 @@ def _add_properties(state: State, table: Table) -> None:
     if lacking:
         listed = ", ".join(f"'{key}' = '{value}'" for key, value in lacking.items())
         state.engine.rows(f"alter table {table.relation} set tblproperties ({listed})")
-
-
-def _check_retention(variables: Mapping[str, Any]) -> None:
-    for name, value in variables.items():
-        is_of_days = name.endswith("_days")
-        kinds = (int,) if is_of_days else (int, float)
-        keeps_all = is_of_days and value is None
-        if not keeps_all and not (type(value) in kinds and 0 <= value < inf):
-            wanted = "a whole number, 0 or more, or null" if is_of_days else "a number, 0 or more"
-            raise ExactlyOnceError(f"exactly_once: variable {name} is {value!r}: use {wanted}")
 
 
 def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list[str]:

@@ -65,8 +65,7 @@ def move_catalog(
     graph = parse_graph(project, profiles_dir, source)
     spark = open_session(old, project.spark_log)
     state = State.of_graph(Engine(run_in(spark)), graph)
-    run_timeout = float(project.variables["run_timeout"])
-    with Operations(state, f"move-{uuid4()}", run_timeout).moving():
+    with Operations(state, f"move-{uuid4()}", project.variables).moving():
         catalogs = (_open(spark, name, of_catalog) for of_catalog in (settings, new_settings))
         return sorted(move_tables(*catalogs, spark))
 

@@ -27,13 +27,14 @@ from dbt_exactly_once.run.upkeep import Upkeep
 class Operations:
     """What changes the lake outside of a run, each under the lock.
 
-    run_id: who holds it; run_timeout: after how many seconds the lock of another counts as left.
+    run_id: who holds it; variables: those of the project. After `run_timeout` seconds the lock of
+    another counts as left.
     """
 
-    def __init__(self, state: State, run_id: str, run_timeout: float) -> None:
+    def __init__(self, state: State, run_id: str, variables: Mapping[str, Any]) -> None:
         self._state = state
         self._run_id = run_id
-        self._run_timeout = run_timeout
+        self._variables = variables
 
     def remove_expired_history(self, expired: str) -> str:
         """Remove what the last published run has let expire; returns what it did.
@@ -45,12 +46,12 @@ class Operations:
                 return "no run is published yet, so nothing has expired"
             return upkeep.remove_expired(expired)
 
-    def maintain(self, retention: Mapping[str, Any]) -> list[str]:
+    def maintain(self) -> list[str]:
         """Compact and forget; returns what was freed. See maintenance.maintain."""
         with self._upkeep() as upkeep:
             if upkeep.is_first:
                 return ["no run is published yet, so there is nothing to keep up"]
-            return maintenance.maintain(self._state, upkeep, retention)
+            return maintenance.maintain(self._state, upkeep, self._variables)
 
     def rebuild_history(self, entries: str) -> str:
         """Rebuild history_ledger; returns how far. See Upkeep.rebuild_history.
@@ -147,7 +148,7 @@ class Operations:
         """Hold the lock as a run does; purpose: what the name of its holder begins with."""
         state, holder = self._state, purpose + self._run_id
         state.engine.rows(f"create namespace if not exists {state.tables.schema}")
-        state.lock.take(holder, self._run_timeout)
+        state.lock.take(holder, float(self._variables["run_timeout"]))
         try:
             prepare_session(state, holder)
             yield

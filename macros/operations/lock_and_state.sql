@@ -1,6 +1,6 @@
 {% macro operations() -%}
     {#- What changes the lake outside of a run, under the lock: see the class Operations. -#}
-    {{ return(adapter.exactly_once.operations(graph, invocation_id, var('run_timeout'))) }}
+    {{ return(adapter.exactly_once.operations(graph, invocation_id, var)) }}
 {%- endmacro %}
 
 {% macro abandon_run(run_id) %}

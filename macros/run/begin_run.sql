@@ -12,11 +12,7 @@
                 ~ ': run `exactly-once init`, which adds it'
             ) -%}
         {%- endfor -%}
-        {%- for name in ['publish', 'preview_all_landed'] if var(name) is not boolean -%}
-            {%- do exceptions.raise_compiler_error(
-                'exactly_once: variable ' ~ name ~ ' is ' ~ var(name) ~ ': use true or false'
-            ) -%}
-        {%- endfor -%}
+        {%- set variables = adapter.exactly_once.checked_variables(var) -%}
         {%- for name in ['preview_triggers', 'preview_all_landed'] if var('publish') and var(name) -%}
             {%- do exceptions.raise_compiler_error(
                 'exactly_once: ' ~ name ~ " is for a preview: add publish: false to --vars, or change "
@@ -28,11 +24,7 @@
             selected_resources,
             invocation_id,
             run_started_at,
-            {
-                'run_timeout': var('run_timeout'),
-                'publish': var('publish'),
-                'preview_all_landed': var('preview_all_landed'),
-            },
+            variables,
         ) -%}
     {%- elif execute and flags.WHICH == 'test' -%}
         {%- do adapter.exactly_once.check_lake(graph) -%}

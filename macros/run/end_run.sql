@@ -2,15 +2,15 @@
     {#- Ends the run and logs what it did, with what a person should do of each test of
         tests/warnings that has warned in this command. -#}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
-        {%- set kept = retention() -%}
+        {%- set variables = adapter.exactly_once.checked_variables(var) -%}
         {#- a model that has failed has still to take what this run has decided -#}
         {%- if results | selectattr('node.resource_type', 'equalto', 'model')
             | selectattr('status', 'in', ['error', 'skipped']) | list -%}
-            {%- do kept.update({
+            {%- do variables.update({
                 'keep_statuses_days': none, 'keep_journal_days': none, 'keep_landed_days': none
             }) -%}
         {%- endif -%}
-        {%- set run = adapter.exactly_once.end(var('maintain_every_runs') | int, kept) -%}
+        {%- set run = adapter.exactly_once.end(variables) -%}
         {%- if run is not none -%}
             {%- set lines = run.messages or ['nothing was published; the ledgers are as before'] -%}
             {%- set kinds = [] -%}

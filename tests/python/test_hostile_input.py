@@ -22,7 +22,7 @@ HOSTILE = {
     "SQL in a backslash": "\\' or 1=1 -- \\",
     "double quotes": '" or ""="',
     "backticks": "`document_status`",
-    "Jinja": "{{ adapter.exactly_once.operations(graph, invocation_id, 0).reset_state(graph) }}",
+    "Jinja": "{{ adapter.exactly_once.operations(graph, invocation_id, var).reset_state(graph) }}",
     "a Jinja block": "{% do run_query('drop table document_status') %}",
     "a Jinja comment that is not closed": "{# never",
     "a variable of Spark": "${spark.master} ${env:HOME}",

@@ -127,7 +127,7 @@ def test_a_wrong_preview_is_refused_in_one_line(
         return {**PREVIEW, "preview_triggers": {trigger: changed}}
 
     for variables, told in (
-        ({"publish": "no"}, "variable publish is no: use true or false"),
+        ({"publish": "no"}, "variable publish is 'no': use true or false"),
         (
             {**settings(use_history=True), "publish": True},
             "preview_triggers is for a preview: add publish: false",

@@ -16,6 +16,7 @@ from faults import Failing
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once.adapter.engine import Engine, run_in
+from dbt_exactly_once.adapter.session import find_project
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.door import ExactlyOnce
 from dbt_exactly_once.run.operations import Operations
@@ -69,6 +70,10 @@ def told(
     found = two_triggers(spark, profiles_dir, tmp_path_factory.mktemp("told"))
     tell_a_story(found)
     return found
+
+
+# the variables of the project
+SET = find_project(PROJECT_FOLDER).variables
 
 
 def at(minutes: int) -> datetime:
@@ -197,6 +202,22 @@ def test_a_full_refresh_is_refused(told: DbtRuns) -> None:
     (why,) = failures(told.dbt("run", "--full-refresh"))[:1]
     assert "--full-refresh would recreate the ledgers" in why
     assert "reset_state" in why
+
+
+@pytest.mark.parametrize("option", [("--empty",), ("--sample", "1 day")])
+def test_a_run_that_would_read_a_part_of_what_has_landed_is_refused(
+    told: DbtRuns, option: tuple[str, ...]
+) -> None:
+    numbers = "select max(run_number) from {schema}.published_runs"
+    before = told.rows(numbers)
+    told.land("deliveries", [delivery("unseen", 7)])
+    (why,) = failures(told.dbt("run", *option))[:1]
+    assert f"{option[0]} lets models read a part" in why
+    assert "publish: false" in why
+    assert told.rows(numbers) == before
+    told.decide(clock=at(8))
+    decided = "select status from {schema}.document_status where delivery_id = 'unseen'"
+    assert told.rows(decided) == [("NEW",)]
 
 
 def test_a_missing_catalog_is_noticed(tmp_path: Path) -> None:
@@ -577,7 +598,9 @@ def test_a_rebuild_that_fails_anywhere_leaves_the_refusal_or_the_whole_history(
         with monkeypatch.context() as patch:
             failing = Failing(patch, lambda _: len(failing.changes) == number)  # noqa: B023
             try:
-                exactly_once.operations(graph, f"rebuild-{number}", 60).rebuild_history(entries)
+                exactly_once.operations(graph, f"rebuild-{number}", SET.get).rebuild_history(
+                    entries
+                )
             except RuntimeError as error:
                 assert "SQLITE_BUSY" in str(error)  # noqa: PT017
             else:
@@ -586,7 +609,9 @@ def test_a_rebuild_that_fails_anywhere_leaves_the_refusal_or_the_whole_history(
                     break
         try:
             # begins as a run does, and changes nothing
-            exactly_once.operations(graph, f"next-{number}", 60).remove_expired_history(EXPIRED)
+            exactly_once.operations(graph, f"next-{number}", SET.get).remove_expired_history(
+                EXPIRED
+            )
         except ExactlyOnceError as error:
             assert "history_ledger is not as run" in str(error)  # noqa: PT017
             assert "`dbt run-operation rebuild_history`" in str(error)  # noqa: PT017
@@ -618,13 +643,13 @@ def test_a_ledger_that_a_later_version_adds_is_made_and_a_lost_one_is_refused(
         "select max_by(file, timestamp) from {schema}.document_status.metadata_log_entries"
     )
     exactly_once = ExactlyOnce(Engine(run_in(told.spark)))
-    exactly_once.operations(graph, "later-1", 60).remove_expired_history(EXPIRED)
+    exactly_once.operations(graph, "later-1", SET.get).remove_expired_history(EXPIRED)
     assert told.rows("select count(*) from {schema}.later_ledger") == [(0,)]
 
     told.spark.sql(f"drop table {told.schema}.later_ledger")
     told.spark.sql(f"drop table {table}")
     try:
         with pytest.raises(ExactlyOnceError, match="ledger document_status is missing"):
-            exactly_once.operations(graph, "later-2", 60).remove_expired_history(EXPIRED)
+            exactly_once.operations(graph, "later-2", SET.get).remove_expired_history(EXPIRED)
     finally:
         told.spark.sql(f"call lake.system.register_table('{table}', '{kept}')")
