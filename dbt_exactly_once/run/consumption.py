@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dbt_exactly_once.landing.landed_again import land_again
 from dbt_exactly_once.landing.landed_rows import LandedRows
 from dbt_exactly_once.landing.landed_tables import CONSUMED_TAG
+from dbt_exactly_once.run import filters
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.publication import mains_of
 from dbt_exactly_once.run.state import State
@@ -26,6 +27,27 @@ def landed_rows(state: State, run: Run, name: str) -> LandedRows:
         run.landed_rows[name] = rows
         run.messages += rows.warnings()
     return rows
+
+
+def what_fails(state: State, run: Run) -> list[str]:
+    """Which filters and keys fail, and on which of the deliveries that this run had before it."""
+    deliveries = landed_rows(state, run, "deliveries")
+    waiting = f"{state.tables.ledgers['waiting_deliveries'].relation} version as of {{}}"
+    rows = (
+        f"(select * from {deliveries.until_landed()} where delivery_id in (select delivery_id from "
+        f"{deliveries.unconsumed()}) or delivery_id in (select landed_delivery_id from "
+        f"{waiting.format(run.starts['waiting_deliveries'])}))"
+    )
+    expressions = [
+        (f"condition {position} of trigger {trigger_name}: the filter", text, document_type)
+        for trigger_name, position, document_type, text in run.found.get("conditions", [])
+        if text
+    ]
+    expressions += [
+        (f"trigger {one['trigger_name']}: the key", one["key"], None)
+        for one in run.queue_facts.get("key_expressions", [])
+    ]
+    return list(filters.what_fails(state.engine, expressions, rows))
 
 
 def before_consumed(state: State, run: Run, name: str) -> str | None:

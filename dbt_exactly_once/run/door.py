@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +24,7 @@ from dbt_exactly_once.landing.landed_rows import LandedRows
 from dbt_exactly_once.resolvers.asking import ask_resolvers
 from dbt_exactly_once.resolvers.hooks import load_hooks
 from dbt_exactly_once.run import begin, behind_publication, end, filters, seeds
-from dbt_exactly_once.run.consumption import before_consumed, landed_rows
+from dbt_exactly_once.run.consumption import before_consumed, landed_rows, what_fails
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.ensure_tables import ensure_tables
 from dbt_exactly_once.run.guards import guard_ledger, guard_lock
@@ -109,6 +110,11 @@ class ExactlyOnce:
     def branch_snapshots(self) -> dict[str, str]:
         """What each ledger publishes."""
         return self._state.publications.snapshots(self._run)
+
+    def say_what_fails(self) -> None:
+        """Tell which filter or key has stopped the queue, see consumption.what_fails."""
+        with suppress(Exception):
+            self._run.messages += what_fails(self._state, self._run)
 
     def publish(self, counts: Mapping[str, Any], news: int, findings: Sequence[str]) -> None:
         """Make the run's branch the truth. See end.publish."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
-from dbt_exactly_once.adapter.engine import Engine
+from dbt_exactly_once.adapter.engine import Engine, literal
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
 
 _TOKEN = re.compile(
@@ -62,6 +63,38 @@ def expression_problem(engine: Engine, text: str, relation: str, is_filter: bool
         engine.rows(used)
     except Exception as error:
         return one_line(error)
+    return None
+
+
+def what_fails(
+    engine: Engine, expressions: Iterable[tuple[str, str, str | None]], deliveries: str
+) -> Iterator[str]:
+    """A line for each filter or key that fails on a delivery, though Spark takes it as it stands.
+
+    expressions: of each how to name it, its text, and the document type that it is for, None for
+    any; deliveries: a relation.
+    """
+    for name, text, document_type in expressions:
+        of_type = "true" if document_type is None else f"document_type = {literal(document_type)}"
+        rows = f"(select * from {deliveries} where delivery_id is not null and {of_type})"
+        value = f"cast((\n{filter_sql(text)}\n) as string)"
+        error = _error(engine, value, rows)
+        if error is None:
+            continue
+        ids = [row[0] for row in engine.rows(f"select delivery_id from {rows} order by 1")]
+        while len(ids) > 1:
+            first = ids[: len(ids) // 2]
+            among = f"delivery_id between {literal(first[0])} and {literal(first[-1])}"
+            fails = _error(engine, value, f"(select * from {rows} where {among})") is not None
+            ids = first if fails else ids[len(first) :]
+        yield f"{name} {text} fails on delivery {ids[0]}: {one_line(error)}: correct it"
+
+
+def _error(engine: Engine, value: str, rows: str) -> Exception | None:
+    try:
+        engine.rows(f"select count({value}) from {rows}")
+    except Exception as error:
+        return error
     return None
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dbt_exactly_once.run.seed_rules import REGISTERED, seed_rules
+from dbt_exactly_once.run.variables import MOST
 
 BITS = {"int": 31, "bigint": 63}
 
@@ -154,13 +155,14 @@ class SeedCheck:
         text = row.get(cell["column"], "")
         value = self.value(cell["column"], cell["type"], text)
         problem = cell["problem"]
+        is_too_great = cell["type"] == "bigint" and int(value or 0) > MOST
         if cell.get("registered"):
             names = self._registered[cell["column"]]
             if value is None or value in names:
                 return None
             problem += " or ".join([*names, "none"])
         elif (
-            value is not None
+            (value is not None and not is_too_great)
             or (cell.get("may_be_blank") and not text.strip(" "))
             or ("where" in cell and self.value("", "boolean", row[cell["where"]]) != "true")
         ):

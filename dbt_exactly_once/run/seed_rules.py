@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dbt_exactly_once.run.variables import MOST
+
 # the settings of seeds that name a function of python_udfs
 REGISTERED = ("resolver", "resource_monitor")
 
@@ -24,7 +26,7 @@ _USES = {
     "boolean": "true or false",
     "timestamp": "a time such as 2026-01-31 12:00:00 (UTC)",
     "int": _NUMBER,
-    "bigint": _NUMBER,
+    "bigint": f"a whole number, 0 to {MOST}",
 }
 _TRIGGER = [("trigger ", "trigger_name")]
 _OF_TRIGGER = (" of trigger ", "trigger_name")

@@ -1,11 +1,13 @@
-{% macro with_document(wanted, columns, days=none, until='now') -%}
+{% macro with_document(wanted, columns, days=none, until='landed') -%}
     {#- Rows of `wanted` with columns of the landed delivery and the document to process: the edited
         one of its resubmission, else the one received. A row whose landing is gone keeps its place,
         with nulls.
 
         wanted: a CTE with delivery_id, trigger_name, landed_delivery_id, landed_received_at and
-        resubmission_id; columns: names of further columns of deliveries; days: see on_days; until:
-        how far the landed tables are read, see landed_before. -#}
+        resubmission_id, and document_hash where until is 'now'; columns: names of further columns of
+        deliveries; days: see on_days; until: how far the landed tables are read, see landed_before.
+        What has landed since the last run is not judged yet: of all that has landed the row with the
+        document that was decided counts. -#}
     select * except (arrival)
     from (
         select
@@ -21,7 +23,11 @@
                     {{ wanted }}.landed_received_at,
                     {{ wanted }}.delivery_id,
                     {{ wanted }}.trigger_name
-                order by {{ order_of_landing('landed') }}
+                order by
+                    {% if until == 'now' and days is none -%}
+                        sha2(landed.document, 256) <=> {{ wanted }}.document_hash desc,
+                    {%- endif %}
+                    {{ order_of_landing('landed') }}
             ) as arrival
         from {{ wanted }}
         left join (

@@ -5,12 +5,9 @@
             "exactly_once: explain needs --args '{delivery_id: ..., trigger_name: ...}' or "
             ~ "'{document_key: ...}'"
         ) -%}
-    {%- elif load_relation(ref('explanations')) is none -%}
-        {%- do exceptions.raise_compiler_error(
-            'exactly_once: nothing can be explained yet, since no run was published in schema '
-            ~ target.schema ~ ': land deliveries and start `dbt build`'
-        ) -%}
-    {%- elif trigger_name is not none -%}
+    {%- endif -%}
+    {%- do check_is_made('explanations') -%}
+    {%- if trigger_name is not none -%}
         {#- one that has left the seed has what it decided -#}
         {%- do check_trigger(trigger_name, or_decided=true) -%}
     {%- endif -%}
@@ -42,7 +39,11 @@
                 concat(
                     'delivery ', delivery_id, ' was rejected: ', reason,
                     coalesce(concat(' (', message, ')'), ''),
-                    '; resubmit it by its rejection_id ', rejection_id
+                    if(
+                        reason = 'REPEATED',
+                        '; its first row was taken',
+                        concat('; resubmit it by its rejection_id ', rejection_id)
+                    )
                 )
             from {{ ref('rejected_deliveries') }}
             where delivery_id = {{ id }} or rejection_id = {{ id }}
@@ -64,6 +65,7 @@
             {%- for row in by_trigger if trigger_name is none or row[0] == trigger_name -%}
                 {%- do lines.append(row[1]) -%}
             {%- else -%}
+                {%- do lines.extend(run_query(left_out).columns[0].values()) -%}
                 {%- do lines.append(
                     'delivery ' ~ delivery_id ~ ' did not go to trigger ' ~ trigger_name
                     ~ ', but to ' ~ by_trigger | map(attribute=0) | join(', ')

@@ -3,11 +3,7 @@
         it are duplicates. key and processed_at are columns of the relation, or SQL over them. -#}
     {%- do adapter.exactly_once.ensure_tables(graph) -%}
     {%- do check_trigger(trigger_name) -%}
-    {%- if not load_relation(ref('trigger_settings')) -%}
-        {%- do exceptions.raise_compiler_error(
-            'exactly_once: no trigger has settings yet: start `dbt build` once'
-        ) -%}
-    {%- endif -%}
+    {%- do check_is_made('trigger_settings') -%}
     {%- set never_looks -%}
         select 1 from {{ ref('trigger_settings') }}
         where

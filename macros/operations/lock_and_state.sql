@@ -3,6 +3,16 @@
     {{ return(adapter.exactly_once.operations(graph, invocation_id, var)) }}
 {%- endmacro %}
 
+{% macro check_is_made(name) %}
+    {#- Stop an operation that reads a table or view which no command has made yet. -#}
+    {%- set relation = ref(name) -%}
+    {%- if load_relation(relation) is none -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: there is no ' ~ relation ~ ' yet: start `dbt build` once, which makes it'
+        ) -%}
+    {%- endif -%}
+{% endmacro %}
+
 {% macro abandon_run(run_id) %}
     {%- do log('exactly_once: ' ~ adapter.exactly_once.abandon(graph, run_id), info=true) -%}
 {% endmacro %}

@@ -4,6 +4,7 @@
     service=none,
     cause=none,
     message_like=none,
+    message_shape=none,
     since=none,
     until=none,
     document=none,
@@ -23,13 +24,25 @@
         ('service = %s', service),
         ('cause = %s', cause),
         ('message like %s', message_like),
+        ('message_shape = %s', message_shape),
         ('failed_at >= cast(%s as timestamp)', since),
         ('failed_at < cast(%s as timestamp)', until),
     ] | rejectattr(1, 'none') | list -%}
+    {%- for name, value in [('force', force), ('really', really)] if value is not boolean -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: ' ~ name ~ ' is ' ~ value ~ ': use true or false, without quotes'
+        ) -%}
+    {%- endfor -%}
+    {%- for name, value in [('since', since), ('until', until)] if value is not none
+        and run_query('select try_cast(' ~ sql_text(value) ~ ' as timestamp)').rows[0][0] is none -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: ' ~ name ~ ' is ' ~ value ~ ': use a time such as 2026-01-31 12:00:00 (UTC)'
+        ) -%}
+    {%- endfor -%}
     {%- if delivery_id is not none and conditions -%}
         {%- do exceptions.raise_compiler_error(
             'exactly_once: delivery_id names one delivery: leave out service, cause, message_like, '
-            ~ 'since and until, which name failed documents'
+            ~ 'message_shape, since and until, which name failed documents'
         ) -%}
     {%- elif delivery_id is not none -%}
         {%- set id = sql_text(delivery_id) -%}
@@ -54,6 +67,7 @@
             'exactly_once: document is the text of one delivery: name its delivery_id'
         ) -%}
     {%- else -%}
+        {%- do check_is_made('failed_documents') -%}
         {%- set wanted -%}
             select * from {{ ref('failed_documents') }}
             where
@@ -83,7 +97,7 @@
             ~ 'conditions',
             info=true,
         ) -%}
-    {%- elif dry_run or (delivery_id is none and really is not sameas true) -%}
+    {%- elif dry_run or (delivery_id is none and not really) -%}
         {%- do log(
             'exactly_once: nothing is resubmitted'
             ~ ('; add `really: true` to resubmit these ' ~ documents ~ ' documents'
@@ -99,7 +113,7 @@
             select
                 uuid(), delivery_id, trigger_name, current_timestamp(),
                 {{ sql_text(by or env_var('USER', 'unknown')) }}, {{ sql_text(reason) }},
-                {{ sql_text(document) }}, {{ 'true' if force is sameas true else 'false' }}
+                {{ sql_text(document) }}, {{ 'true' if force else 'false' }}
             from ({{ wanted }})
         {%- endcall -%}
         {%- do log(

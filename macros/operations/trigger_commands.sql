@@ -66,11 +66,7 @@
 {% macro check_trigger(trigger_name, or_decided=false) %}
     {#- Stop an operation that names a trigger which the seed does not have, and has decided nothing
         where or_decided. -#}
-    {%- if load_relation(ref('triggers')) is none -%}
-        {%- do exceptions.raise_compiler_error(
-            'exactly_once: the lake has no triggers yet: start `dbt build` once'
-        ) -%}
-    {%- endif -%}
+    {%- do check_is_made('triggers') -%}
     {%- set seeded -%}
         select trim(trigger_name) from {{ ref('triggers') }} order by 1
     {%- endset -%}
@@ -90,6 +86,11 @@
 {% endmacro %}
 
 {% macro order_hold(command, delivery_id, trigger_name, reason, by) %}
+    {%- if not delivery_id -%}
+        {%- do exceptions.raise_compiler_error(
+            'exactly_once: name the delivery_id and the trigger_name of a delivery that waits'
+        ) -%}
+    {%- endif -%}
     {%- do adapter.exactly_once.ensure_tables(graph) -%}
     {%- do check_trigger(trigger_name) -%}
     {%- set decided -%}

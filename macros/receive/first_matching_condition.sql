@@ -7,6 +7,7 @@
             'select trigger_name, position, document_type, filter from '
             ~ typed_seed('trigger_conditions') ~ ' order by 1, 2'
         ) -%}
+        {%- do current_run().found.update({'conditions': rows | map('list') | list}) -%}
         {%- for row in rows -%}
             {%- do by_trigger.setdefault(row[0], []).append(row) -%}
         {%- endfor -%}

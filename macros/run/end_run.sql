@@ -10,6 +10,10 @@
                 'keep_statuses_days': none, 'keep_journal_days': none, 'keep_landed_days': none
             }) -%}
         {%- endif -%}
+        {%- if results | selectattr('status', 'equalto', 'error')
+            | selectattr('node.name', 'equalto', 'trigger_queue') | list -%}
+            {%- do adapter.exactly_once.say_what_fails() -%}
+        {%- endif -%}
         {%- set run = adapter.exactly_once.end(variables) -%}
         {%- if run is not none -%}
             {%- set lines = run.messages or ['nothing was published; the ledgers are as before'] -%}

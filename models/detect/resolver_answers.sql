@@ -45,14 +45,18 @@ landed as (
 
 ),
 
--- joined by delivery_id, since compaction moves rows; the first landed row of an id counts
+-- joined by delivery_id, since compaction moves rows: of several rows that with the document that
+-- was examined
 with_document as (
 
     select
         any_value(candidates.candidate) as candidate,
         min_by(
             landed.document,
-            struct({{ order_of_landing('landed') }})
+            struct(
+                not sha2(landed.document, 256) <=> candidates.document_hash,
+                {{ order_of_landing('landed') }}
+            )
         ) as landed_document
     from (
         select
@@ -60,6 +64,7 @@ with_document as (
             trigger_name,
             landed_delivery_id,
             landed_received_at,
+            document_hash,
             struct(*) as candidate
         from asked_now
     ) as candidates

@@ -17,6 +17,7 @@ with_document as (
         'dispatched',
         ['transport', 'errors_to'],
         days,
+        until='now' if days == [] else 'landed',
     ) | indent(4) }}
 
 ),

@@ -37,7 +37,7 @@ news as (
     from (
         select
             *,
-            {{ reported_at('executions') }} as reported_at
+            coalesce({{ reported_at('executions') }}, {{ present_time() }}) as reported_at
         from {{ executions }}{{ since }} as executions
     ) as executions
     inner join open_documents
@@ -70,9 +70,10 @@ brought_up_to_date as (
         settings.processing_mode,
         settings.retry_interval_ms,
         settings.execution_timeout_ms,
+        settings.resumed_at,
         states.enabled,
         states.is_suspended,
-        states.suspended_cause,
+        array_join(states.suspensions.cause, ' and ') as suspended_causes,
         open_documents.begun or reported.delivery_id is not null as begun,
         coalesce(reported.attempts, open_documents.attempts) as attempts,
         coalesce(reported.last_event, open_documents.last_event) as last_event,
@@ -102,7 +103,20 @@ queued as (
         lag(delivery_id) over ({{ in_line }}) as delivery_before,
         timestampadd(millisecond, retry_interval_ms, last_event_at) as retry_at,
         timestampadd(millisecond, execution_timeout_ms, last_started_at) as interrupted_at,
-        timestampadd(millisecond, execution_timeout_ms, decided_at) as overdue_at
+        timestampadd(
+            millisecond,
+            execution_timeout_ms,
+            greatest(
+                decided_at,
+                resumed_at,
+                -- what a serial trigger has ended since the last run, it has ended before this one
+                if(
+                    processing_mode = 'serial',
+                    max(if(has_ended, last_event_at, null)) over (partition by trigger_name),
+                    null
+                )
+            )
+        ) as overdue_at
     from brought_up_to_date
 
 ),
@@ -154,7 +168,7 @@ final as (
             when 'SUSPENDED'
                 then if(
                     is_suspended,
-                    concat('its trigger is suspended: ', suspended_cause),
+                    concat('its trigger is suspended: ', suspended_causes),
                     'its trigger has used up its retries; the next run suspends it'
                 )
             when 'BEHIND'

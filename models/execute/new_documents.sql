@@ -59,7 +59,6 @@ with_document as (
         'numbered',
         ['landed_at', 'transport', 'guaranteed', 'uuid', 'track_id', 'event_id', 'errors_to'],
         days | unique | sort if days is not none else none,
-        until='landed',
     ) | indent(4) }}
 
 ),

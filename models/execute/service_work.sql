@@ -20,6 +20,7 @@ with_document as (
         'ready',
         ['transport', 'errors_to'],
         days,
+        until='now' if days == [] else 'landed',
     ) | indent(4) }}
 
 ),

@@ -23,7 +23,6 @@ consumed_deliveries as (
                 order by {{ order_of_landing('consumed') }}
             ) as arrival
         from {{ accepted_deliveries('consumed') }} as consumed
-        where landing_rank < 2
     ) as deliveries
     left join {{ typed_seed('transports') }} as transports
         on deliveries.transport = transports.transport
@@ -88,19 +87,23 @@ final as (
         cast(null as struct<document_key: string, key_source: string>) as decided_key,
         false as is_gone
     from consumed_deliveries
-    inner join triggers_this_run
-        on
-            triggers_this_run.takes_earlier_landings
-            and consumed_deliveries.received_at >= triggers_this_run.takes_from
     left join consumptions
         on
             consumed_deliveries.landed_at is null
             and consumed_deliveries.delivery_id = consumptions.delivery_id
+    inner join triggers_this_run
+        on
+            -- a row that was rejected for its transport may have landed again as it was
+            (consumed_deliveries.landing_rank < 2 or consumptions.delivery_id is not null)
+            and triggers_this_run.takes_earlier_landings
+            and consumed_deliveries.received_at >= triggers_this_run.takes_from
+    -- a transport may have left the seed since
     left join {{ ref('subscriptions') }} as subscriptions
         on
             triggers_this_run.trigger_name = subscriptions.subscriber
             and consumed_deliveries.document_type = subscriptions.subscribed_type
-            and consumed_deliveries.transport_api = subscriptions.subscribed_api
+            and coalesce(consumed_deliveries.transport_api, subscriptions.subscribed_api)
+            = subscriptions.subscribed_api
     -- a trigger that was retired and is back has decided some of them
     left anti join {{ last_published('document_status') }} as decided
         on

@@ -10,12 +10,43 @@ edited as (
 
 ),
 
+{% if facts.has_repeated -%}
+    unconsumed as (
+
+        select
+            landed_file as new_file,
+            landed_position as new_position
+        from {{ landed_since_last_run('deliveries') }}
+
+    ),
+
+    -- what returns was consumed before: another row of its id counts where that is gone
+    accepted as (
+
+        select
+            deliveries.* except (landing_rank),
+            if(unconsumed.new_file is null, deliveries.landing_rank, 3) as landing_rank
+        from {{ accepted_deliveries('landed') }} as deliveries
+        left join unconsumed
+            on
+                deliveries.landed_file = unconsumed.new_file
+                and deliveries.landed_position = unconsumed.new_position
+
+    ),
+{%- else -%}
+    accepted as (
+
+        select * from {{ accepted_deliveries('landed') }}
+
+    ),
+{%- endif %}
+
 landed as (
 
     select
         *,
         {{ landed_keys | indent(8) }} as landed_keys
-    from {{ accepted_deliveries('landed') }}
+    from accepted
 
 ),
 
@@ -75,7 +106,7 @@ with_landed_row as (
         null as errors_to,
         null as document,
         null as landed_keys,
-        3 as landing_rank,
+        4 as landing_rank,
         null as landed_file,
         null as landed_position
     from {{ ref('returning_this_run') }} as returning_this_run
@@ -95,7 +126,7 @@ returning as (
         decided_before.decided_key,
         cast(null as string) as left_out,
         cast(null as string) as rejected_because,
-        with_landed_row.landing_rank = 3
+        with_landed_row.landing_rank = 4
         and (edited.document is null or decided_before.guaranteed is null) as is_gone,
         row_number() over (
             partition by with_landed_row.delivery_id, with_landed_row.trigger_name

@@ -13,14 +13,19 @@ final as (
     select
         if(is_accepted, 'RESUBMITTED', 'REFUSED') as event,
         resubmitted_delivery_id as delivery_id,
-        trigger_name,
+        -- a rejected row is of no trigger yet
+        if(is_landing and is_accepted, null, trigger_name) as trigger_name,
         cast(null as string) as document_type,
         resubmission_id as reference_id,
         if(
             is_accepted,
             concat_ws(
                 ': ',
-                concat_ws(', requested by ', concat('comes as ', delivery_id), requested_by),
+                concat_ws(
+                    ', requested by ',
+                    concat_ws(' in ', concat('comes as ', delivery_id), if(is_landing, trigger_name, null)),
+                    requested_by
+                ),
                 reason
             ),
             case split_part(refused_for, ' ', 1)

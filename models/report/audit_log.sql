@@ -13,7 +13,7 @@ in_doubt as (
 
 with_document as (
 
-    {{ with_document('in_doubt', ['transport']) | indent(4) }}
+    {{ with_document('in_doubt', ['transport'], until='now') | indent(4) }}
 
 ),
 
@@ -32,29 +32,21 @@ in_doubt_of_messages as (
         with_document.received_at,
         with_document.decided_at as logged_at,
         try_element_at(
-            filter(resubmissions.resubmitted, t -> t >= with_document.decided_at), 1
-        ) as resubmitted_at,
+            filter(resubmissions.resubmitted, r -> r.run_number > runs.run_number), 1
+        ).happened_at as resubmitted_at,
         with_document.run_id
     from with_document
-    -- a transport that was removed from the seed hides no row
+    inner join {{ ref('published_runs') }} as runs on with_document.run_id = runs.run_id
+    -- a transport that was removed from the seed, or a landed row that is gone, hides no row
     left join {{ typed_seed('transports') }} as transports
         on with_document.transport = transports.transport
+    left join {{ ref('trigger_settings') }} as settings
+        on with_document.trigger_name = settings.trigger_name
     left join {{ ref('resubmissions_by_document') }} as resubmissions
         on
             with_document.landed_delivery_id = resubmissions.landed_delivery_id
             and with_document.trigger_name = resubmissions.trigger_name
-    where coalesce(transports.api, 'MSG') = 'MSG'
-
-),
-
-resubmitted_landings as (
-
-    select
-        delivery_id as rejection_id,
-        min(happened_at) as resubmitted_at
-    from {{ ref('journal_entries') }}
-    where event = 'RESUBMITTED'
-    group by delivery_id
+    where coalesce(transports.api, settings.api, 'MSG') = 'MSG'
 
 ),
 
@@ -72,12 +64,10 @@ failed as (
         rejected.raw_text as document,
         cast(null as timestamp) as received_at,
         rejected.rejected_at as logged_at,
-        resubmitted_landings.resubmitted_at,
+        least(rejected.resubmitted_at, rejected.corrected_at) as resubmitted_at,
         rejected.run_id
-    from {{ ref('rejected_deliveries') }} as rejected
-    left join resubmitted_landings on rejected.rejection_id = resubmitted_landings.rejection_id
-    -- a REPEATED row has landed before
-    where rejected.table_name = 'deliveries' and rejected.reason != 'REPEATED'
+    from {{ ref('rejections') }} as rejected
+    where rejected.table_name = 'deliveries'
 
 ),
 

@@ -26,6 +26,7 @@ decided as (
         statuses.received_at,
         statuses.landed_received_at,
         statuses.resubmission_id,
+        statuses.document_hash,
         {{ landed_delivery_id('statuses.delivery_id') }} as landed_delivery_id,
         failed.event as failed_by,
         failed.message,
@@ -41,7 +42,7 @@ decided as (
 
 with_document as (
 
-    {{ with_document('decided', ['transport', 'errors_to']) | indent(4) }}
+    {{ with_document('decided', ['transport', 'errors_to'], until='now') | indent(4) }}
 
 ),
 
@@ -52,6 +53,18 @@ sent as (
         trigger_name,
         min(sent_at) as sent_at
     from {{ source('landing', 'sent_errors') }}
+    group by delivery_id, trigger_name
+
+),
+
+-- its service has said since that it had succeeded
+succeeded as (
+
+    select
+        delivery_id,
+        trigger_name
+    from {{ ref('journal_entries') }}
+    where event = 'LATE_SUCCESS'
     group by delivery_id, trigger_name
 
 ),
@@ -85,11 +98,18 @@ final as (
         on
             with_document.delivery_id = sent.delivery_id
             and with_document.trigger_name = sent.trigger_name
+    left join succeeded
+        on
+            with_document.delivery_id = succeeded.delivery_id
+            and with_document.trigger_name = succeeded.trigger_name
+    left join {{ ref('trigger_settings') }} as settings
+        on with_document.trigger_name = settings.trigger_name
     -- only messaging triggers send error documents, and not through UM; a transport that was
-    -- removed from the seed hides no row
+    -- removed from the seed, or a landed row that is gone, hides no row
     where
-        coalesce(transports.api, 'MSG') = 'MSG'
-        and with_document.transport not in ('UM', 'UM_SERIAL')
+        coalesce(transports.api, settings.api, 'MSG') = 'MSG'
+        and coalesce(with_document.transport, '') not in ('UM', 'UM_SERIAL')
+        and (sent.sent_at is not null or succeeded.delivery_id is null)
 
 )
 

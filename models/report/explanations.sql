@@ -28,7 +28,7 @@ in_words as (
                         reason_in_words
                     )
                 when status = 'DUPLICATE' then 'discarded and acknowledged'
-                when status = 'IN_DOUBT' and returned is null
+                when status = 'IN_DOUBT' and returned is null and not is_resubmitted
                     then concat(
                         'acknowledged and not processed. If it should be: ',
                         {{ operation_command('resubmit', {

@@ -7,8 +7,9 @@ failed as (
         trigger_name,
         event as cause,
         message,
-        happened_at as failed_at
-    from {{ ref('journal_entries') }}
+        happened_at as failed_at,
+        run_number
+    from {{ ref('journal_by_run') }}
     where event in ('ERROR', 'RETRIES_EXHAUSTED', 'LOST')
 
 ),
@@ -57,7 +58,7 @@ final as (
         on
             {{ landed_delivery_id('failed.delivery_id') }} = resubmissions.landed_delivery_id
             and failed.trigger_name = resubmissions.trigger_name
-            and failed.failed_at <= array_max(resubmissions.resubmitted)
+            and failed.run_number <= array_max(resubmissions.resubmitted).run_number
 
 )
 

@@ -9,10 +9,7 @@ grouped as (
         message_shape,
         count(*) as documents,
         min(failed_at) as first_failed_at,
-        max(failed_at) as last_failed_at,
-        -- the wildcards of LIKE that the message itself holds stand for themselves
-        replace(regexp_replace(message_shape, '([%_\\\\])', '\\\\$1'), '#', '%')
-            as message_pattern
+        max(failed_at) as last_failed_at
     from {{ ref('failed_documents') }}
     group by trigger_name, service, cause, message_shape
 
@@ -39,7 +36,7 @@ final as (
             'trigger_name': 'trigger_name',
             'service': 'service',
             'cause': 'cause',
-            'message_like': 'message_pattern',
+            'message_shape': 'message_shape',
         }) | indent(8) }} as resubmit_command
     from grouped
 

@@ -70,10 +70,10 @@ with_looks as (
 
     select
         statuses.*,
-        -- the first one after the decision
+        -- the first one of a run behind the decision: clocks differ
         try_element_at(
-            filter(resubmissions.resubmitted, t -> t >= statuses.decided_at), 1
-        ) as resubmitted_at,
+            filter(resubmissions.resubmitted, r -> r.run_number > runs.run_number), 1
+        ).happened_at as resubmitted_at,
         completed_since.success.happened_at as completed_since,
         completed_since.success.delivery_id as completed_by_delivery_id,
         try_element_at(filter(looks.looked_at, t -> t >= runs.published_at), 1) as marked_at

@@ -19,10 +19,10 @@ entries as (
     select
         delivery_id,
         trigger_name,
-        started_at,
-        expires_at
+        min(started_at) as started_at,
+        max(expires_at) as expires_at
     from {{ ref('history_ledger') }}
-    where has_processing
+    group by delivery_id, trigger_name
 
 ),
 

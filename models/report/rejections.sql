@@ -52,6 +52,8 @@ final as (
         rejected.table_name,
         rejected.delivery_id,
 
+        rejected.run_id,
+
         -- why
         rejected.reason,
         rejected.message,

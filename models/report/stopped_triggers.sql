@@ -46,7 +46,7 @@ final as (
                     'enabled: true in seeds/triggers.csv',
                     if(
                         waiting.waiting is null and unfinished.unfinished is null,
-                        ', or retire it',
+                        ', or retire it without its row there',
                         ''
                     )
                 )
@@ -75,7 +75,7 @@ final as (
         coalesce(unfinished.unfinished, 0) as unfinished,
 
         -- times
-        states.suspended_since,
+        array_min(states.suspensions.since) as suspended_since,
         least(waiting.oldest_received_at, unfinished.oldest_received_at) as oldest_received_at
     from states
     left join waiting on states.trigger_name = waiting.trigger_name

@@ -115,8 +115,10 @@ unsent as (
         count(*) as documents,
         'error documents that were not sent to where their publishers want them' as what,
         'exactly-once send-errors' as what_to_do,
-        'select * from {{ ref("error_documents") }} where sent_at is null and errors_to != \'\''
-            as rows_behind
+        concat(
+            'select * from {{ ref("error_documents") }} where sent_at is null and errors_to != \'\' ',
+            'and failed_at < current_timestamp() - interval 1 hour'
+        ) as rows_behind
     from {{ ref('error_documents') }}
     where
         errors_to != ''
@@ -126,18 +128,34 @@ unsent as (
 
 ),
 
+-- a delivery that waits, and a document whose service should run and has nothing to be given
 without_row as (
 
     select
         'LANDED_ROW_GONE' as kind,
         trigger_name,
         count(*) as documents,
-        'documents that wait and whose landed rows were removed' as what,
+        'documents that wait or are to be processed and whose landed rows were removed' as what,
         'land the rows again, with the delivery_id and received_at they had' as what_to_do,
-        'select * from {{ ref("waiting_documents") }} where reason = \'LANDED_ROW_GONE\''
-            as rows_behind
-    from {{ ref('waiting_documents') }}
-    where reason = 'LANDED_ROW_GONE'
+        concat(
+            'select delivery_id, trigger_name from {{ ref("waiting_documents") }} ',
+            'where reason = \'LANDED_ROW_GONE\' union all ',
+            'select delivery_id, trigger_name from {{ ref("execution_state") }} ',
+            'left anti join {{ ref("dispatched_documents") }} using (delivery_id, trigger_name) ',
+            'where state = \'DISPATCHED\''
+        ) as rows_behind
+    from (
+        select trigger_name from {{ ref('waiting_documents') }}
+        where reason = 'LANDED_ROW_GONE'
+        union all
+        select execution_state.trigger_name
+        from {{ ref('execution_state') }} as execution_state
+        left anti join {{ ref('dispatched_documents') }} as dispatched
+            on
+                execution_state.delivery_id = dispatched.delivery_id
+                and execution_state.trigger_name = dispatched.trigger_name
+        where execution_state.state = 'DISPATCHED'
+    )
     group by trigger_name
 
 ),

@@ -56,6 +56,15 @@ resubmitted as (
 
 ),
 
+-- a row without an id lands again by that of its rejection: one that no trigger takes goes on there
+landed_by_rejection as (
+
+    select delivery_id
+    from resubmitted
+    where is_landing and delivery_id = resubmitted_delivery_id
+
+),
+
 -- the steps of a document by where they are recorded, as maps of turn and state
 by_source as (
 
@@ -71,6 +80,10 @@ by_source as (
         on
             queue.delivery_id = waiting.delivery_id
             and queue.trigger_name = waiting.trigger_name
+    left anti join landed_by_rejection
+        on
+            queue.delivery_id = landed_by_rejection.delivery_id
+            and queue.trigger_name is null
     union all
     -- ends come from the journal, below
     select
@@ -121,17 +134,19 @@ by_source as (
     from statuses
     union all
     select
-        trigger_name,
-        delivery_id,
+        journal.trigger_name,
+        journal.delivery_id,
         map(
-            2, if(event in ('UNROUTED', 'UNKNOWN_DESTINATION', 'NOT_TAKEN'), 'UNROUTED', null),
+            if(landed_by_rejection.delivery_id is null or journal.trigger_name is not null, 2, 7),
+            if(journal.event in ('UNROUTED', 'UNKNOWN_DESTINATION', 'NOT_TAKEN'), 'UNROUTED', null),
             5, if(
-                event in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED', 'INTERRUPTED', 'LOST'),
-                event,
+                journal.event in ('SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED', 'INTERRUPTED', 'LOST'),
+                journal.event,
                 null
             )
         ) as steps
     from journal
+    left join landed_by_rejection on journal.delivery_id = landed_by_rejection.delivery_id
     union all
     -- ---- under the id of the rejected row, which is of no trigger yet
     select

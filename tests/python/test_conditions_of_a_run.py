@@ -196,3 +196,40 @@ def test_views_that_outlive_a_run_name_no_snapshot_that_expires(runs: DbtRuns) -
     assert {"trigger_settings", "execution_state", "things_to_do"} < before.keys()
     for name in public:
         assert sorted(runs.table(name).collect(), key=str) == before[name], name
+
+
+def test_a_filter_or_key_that_fails_on_a_delivery_is_named_with_it(
+    spark: SparkSession, profiles_dir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Spark takes both as they stand, so that only a delivery shows it."""
+    runs = DbtRuns(spark, profiles_dir, tmp_path)
+
+    def configure_with(condition: str, key: str) -> None:
+        runs.seed("triggers", [{"trigger_name": "keyed", "key": key}, {"trigger_name": "filters"}])
+        one = {"position": 1, "condition_name": "all", "document_type": "order"}
+        filtering = {"trigger_name": "filters", "filter": condition}
+        runs.seed("trigger_conditions", [{"trigger_name": "keyed", **one}, {**filtering, **one}])
+        runs.run("seed")
+
+    configure_with("document rlike uuid", "element_at(array('k'), redelivery_count)")
+    uuids = {"a": "x", "b": "y", "c": "x[", "d": "z"}
+    rows = [
+        delivery(name, "order", minute, uuid=uuid, redelivery_count=int(name != "b"))
+        for minute, (name, uuid) in enumerate(uuids.items())
+    ]
+    runs.land("deliveries", rows)
+    result = runs.dbt("run", "--select", "tag:transaction", clock=at(9), quiet=False)
+    assert "trigger_queue" in failures(result)[0]
+    said = capfd.readouterr().out
+    assert (
+        "condition 1 of trigger filters: the filter document rlike uuid fails on delivery c: "
+    ) in said
+    assert (
+        "trigger keyed: the key element_at(array('k'), redelivery_count) fails on delivery b: "
+        "[INVALID_INDEX_OF_ZERO]"
+    ) in said
+
+    configure_with("document = uuid", "uuid")
+    runs.decide(clock=at(10))
+    decided = "select trigger_name, count(*) from {schema}.document_status group by 1 order by 1"
+    assert runs.rows(decided) == [("filters", 4), ("keyed", 4)]

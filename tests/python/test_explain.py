@@ -216,18 +216,28 @@ def test_what_nobody_knows_is_one_line(runs: DbtRuns, capfd: pytest.CaptureFixtu
         assert told in capfd.readouterr().out
 
 
-def test_before_the_first_run_it_says_so(
-    spark: SparkSession, profiles_dir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("operation", "arguments", "told"),
+    [
+        ("explain", {"delivery_id": "a"}, ".explanations yet: start `dbt build` once"),
+        ("resubmit", {"cause": "LOST"}, ".failed_documents yet: start `dbt build` once"),
+        ("suspend_trigger", {"trigger_name": "a"}, ".triggers yet: start `dbt build` once"),
+        ("hold_delivery", {}, "name the delivery_id and the trigger_name of a delivery that waits"),
+    ],
+)
+def test_before_the_first_build_an_operation_says_what_is_needed(
+    operation: str,
+    arguments: dict[str, str],
+    told: str,
+    spark: SparkSession,
+    profiles_dir: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     runs = DbtRuns(spark, profiles_dir, tmp_path)
-    result = runs.dbt(
-        "run-operation", operation="explain", arguments_of_operation={"delivery_id": "a"}
-    )
+    result = runs.dbt("run-operation", operation=operation, arguments_of_operation=arguments)
     assert not result.success
-    assert (
-        "exactly_once: nothing can be explained yet, since no run was published in schema "
-        f"{runs.schema}: land deliveries and start `dbt build`\n"
-    ) in capfd.readouterr().out
+    assert told in capfd.readouterr().out
 
 
 @pytest.fixture

@@ -275,7 +275,7 @@ def test_an_import_may_come_before_anything_was_published(
     expires later is live, since the feed has no time yet."""
     processed(seeded, {"'a'": 1, "'b'": 2})
     assert not import_history(seeded).success
-    assert "no trigger has settings yet: start `dbt build` once" in "\n".join(seeded.errors)
+    assert ".trigger_settings yet: start `dbt build` once" in "\n".join(seeded.errors)
     seeded.run("run", "--select", "tag:transaction")
     assert import_history(seeded, dry_run=True).success
     assert "exactly_once: 2 rows: 2 live, 0 expired, 0 without a key" in capfd.readouterr().out

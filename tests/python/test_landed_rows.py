@@ -79,6 +79,41 @@ def test_the_row_that_rules_is_the_same_to_runs_land_and_explain(
     assert landing.reasons == {"REPEATED": 2}
 
 
+def test_a_later_row_of_an_id_changes_neither_what_waits_nor_what_services_get(
+    runs: DbtRuns,
+) -> None:
+    """Whatever its landed_at says: one clock may be behind another, or not be told."""
+    times = {"behind": (at(1), at(0)), "untold": (None, at(3)), "neither": (None, None)}
+    held = [{"delivery_id": name, "trigger_name": "records"} for name in times]
+    for one in held:
+        runs.run("run-operation", operation="hold_delivery", arguments_of_operation=one)
+    for name, (landed_at, _) in times.items():
+        first = {"uuid": f"first {name}", "document": "first"}
+        runs.land("deliveries", [delivery(name, 0, landed_at=landed_at, **first)])
+    build(runs, 2)
+    documents = (
+        "select distinct delivery_id, document from {{schema}}.{} where service = 'ship' order by 1"
+    )
+    given = [(name, "first") for name in sorted(times)]
+    for name, (_, landed_at) in times.items():
+        second = {"uuid": f"second {name}", "document": "second"}
+        runs.land("deliveries", [delivery(name, 0, landed_at=landed_at, **second)])
+    for view in ("dispatched_documents", "service_work", "new_documents"):
+        assert runs.rows(documents.format(view)) == given, view
+
+    for one in held:
+        runs.run("run-operation", operation="release_delivery", arguments_of_operation=one)
+    build(runs, 4)
+    assert runs.rows(
+        "select delivery_id, document_key, document_hash = sha2('first', 256) "
+        "from {schema}.document_status where trigger_name = 'records' order by 1"
+    ) == [(name, f"first {name}", True) for name in sorted(times)]
+    rejected = "select delivery_id, reason from {schema}.rejected_deliveries order by 1"
+    assert runs.rows(rejected) == [(name, "CONFLICTING") for name in sorted(times)]
+    for view in ("dispatched_documents", "service_work", "new_documents"):
+        assert runs.rows(documents.format(view)) == given, view
+
+
 def test_an_id_that_lands_again_is_noticed_whatever_it_looks_like(runs: DbtRuns) -> None:
     """Files are left out by the range of the ids of a run, where these are plain."""
     known = ["10", "9", "m", "n", "${env:HOME}", "x'; --", "\\", "\u00fc", "\U0001f600", "\ue000"]

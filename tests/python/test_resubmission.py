@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt_runs import DbtRuns
+from dbt_runs import DbtRuns, failures
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once.run.door import ExactlyOnce
@@ -206,6 +206,30 @@ def test_a_request_lands_its_row_once_whatever_its_time(
     assert journal(runs) == [("r1", "RESUBMITTED", "comes as d1")]
 
 
+def test_what_no_trigger_takes_has_landed_by_its_rejection_and_holds_back_no_run(
+    runs: DbtRuns,
+) -> None:
+    """Its row had no id, so that the rejected row and the delivery have one name."""
+    runs.land("deliveries", [delivery(None, document_type="unheard of")])
+    runs.decide(clock=NOW)
+    [(rejected,)] = runs.rows("select rejection_id from {schema}.rejected_deliveries")
+    for number in (1, 2):
+        runs.land("resubmissions", [request(number, rejected)])
+        result = runs.dbt("build", "--selector", "hot_path", clock=NOW.replace(minute=number))
+        assert result.success, failures(result)
+    assert [event for _, event, _ in journal(runs)] == ["RESUBMITTED", "REFUSED"]
+    runs.run("build", "--exclude-resource-type", "unit_test", clock=NOW.replace(minute=3))
+    assert runs.rows(
+        "select trigger_name, step, state from {schema}.document_lifecycle "
+        f"where delivery_id = '{rejected}' order by step"
+    ) == [
+        (None, 1, "RECEIVED"),
+        (None, 2, "REJECTED"),
+        (None, 3, "RESUBMITTED"),
+        (None, 4, "UNROUTED"),
+    ]
+
+
 def test_what_has_landed_by_its_rejection_is_resubmitted_as_any_delivery(runs: DbtRuns) -> None:
     """Its row had no id, so the rejection's is the delivery's."""
     runs.seed("triggers", [{"trigger_name": "orders", "detect_duplicates": True}])
@@ -215,13 +239,14 @@ def test_what_has_landed_by_its_rejection_is_resubmitted_as_any_delivery(runs: D
     runs.land("deliveries", [delivery(None, redelivery_count=1)])
     runs.decide(clock=NOW)
     [(rejected,)] = runs.rows("select rejection_id from {schema}.rejected_deliveries")
-    for number in (1, 2, 3):
+    in_doubt = "select delivery_id, minute(resubmitted_at) from {schema}.in_doubt_documents"
+    for number, resubmitted_at in ((1, None), (2, 2), (3, 2)):
         runs.land("resubmissions", [request(number, rejected, trigger_name="orders")])
-        runs.decide(clock=NOW)
+        runs.run("run", clock=NOW.replace(minute=number))
+        assert runs.rows(in_doubt) == [(rejected, resubmitted_at)], number
     assert runs.rows(
-        "select delivery_id = '" + rejected + "', status, rule_id from {schema}.document_status "
-        "order by delivery_id"
-    ) == [(True, "IN_DOUBT", "R05"), (False, "NEW", "OPERATOR")]
+        "select delivery_id, status, rule_id from {schema}.document_status order by delivery_id"
+    ) == [(rejected, "IN_DOUBT", "R05"), (f"{rejected}/resubmission-1", "NEW", "OPERATOR")]
     assert [event for _, event, _ in journal(runs)] == ["RESUBMITTED", "RESUBMITTED", "REFUSED"]
 
 

@@ -193,6 +193,41 @@ def test_a_trigger_added_later_takes_a_row_as_landed_when_it_was_consumed(runs: 
     ]
 
 
+def test_a_trigger_added_later_takes_what_was_accepted_whatever_its_transport_is(
+    runs: DbtRuns,
+) -> None:
+    """One that was rejected while its transport was unknown, and one whose transport has gone."""
+    known = {"api": "MSG", "counts_deliveries": True, "first_delivery_count": 0}
+
+    def configure_late(*transports: str, late: bool = False) -> None:
+        runs.seed("transports", [{"transport": name, **known} for name in transports])
+        configure(runs, "kept", "kept again")
+        if late:
+            condition = {"position": 1, "condition_name": "all", "document_type": "orders:placed"}
+            runs.seed("triggers", [{"trigger_name": "late", "start_from": "2024-03-01"}])
+            runs.seed("trigger_conditions", [{"trigger_name": "late", **condition}])
+            runs.run("seed")
+
+    def land(name: str, transport: str) -> None:
+        columns = {"document_type": "orders:placed", "transport": transport}
+        runs.land("deliveries", [Delivery(name, NOON, uuid=name, **columns)])
+
+    configure_late("RABBITMQ")
+    land("unknown", "PIGEON")
+    land("known", "RABBITMQ")
+    runs.decide(clock=NOON + timedelta(minutes=1))
+    rejected = "select delivery_id, reason from {schema}.rejected_deliveries"
+    assert runs.rows(rejected) == [("unknown", "UNKNOWN_TRANSPORT")]
+    configure_late("RABBITMQ", "PIGEON")
+    land("unknown", "PIGEON")
+    runs.decide(clock=NOON + timedelta(minutes=2))
+    configure_late("PIGEON", late=True)
+    runs.decide(clock=NOON + timedelta(minutes=3))
+    assert runs.rows(
+        "select delivery_id from {schema}.document_status where trigger_name = 'late' order by 1"
+    ) == [("known",), ("unknown",)]
+
+
 def test_a_trigger_that_is_disabled_or_enabled_is_published_without_other_news(
     runs: DbtRuns,
 ) -> None:

@@ -32,6 +32,8 @@ TRIGGERS = [
     {"trigger_name": "spaced", "enabled": " False ", "max_retry_attempts": " 007 "},
     {"trigger_name": "largest", "max_retry_attempts": "2147483647"},
     {"trigger_name": "larger", "max_retry_attempts": "2147483648"},
+    {"trigger_name": "lasting", "history_time_to_live_ms": "10000000000000"},
+    {"trigger_name": "eternal", "history_time_to_live_ms": "9223372036854775807"},
     {"trigger_name": "dated", "start_from": "2026-01-31T12:00:00+02:00"},
     # a K that is the sign of Kelvin
     {"trigger_name": "kelvin", "acknowledgement_mode": "DUPS_O\u212a_ACKNOWLEDGE"},
@@ -62,6 +64,7 @@ LINES = [
     ("triggers", "trigger keyed", "the key uuid || cannot be used"),
     ("triggers", "trigger counted", "the key count(*) cannot be used"),
     ("triggers", "trigger larger", "max_retry_attempts is 2147483648: use a whole number"),
+    ("triggers", "trigger eternal", "history_time_to_live_ms is 9223372036854775807: use a whole"),
     ("triggers", "trigger kelvin", "acknowledgement_mode is DUPS_O\u212a_ACKNOWLEDGE: use"),
     ("trigger_conditions", "condition 1 of trigger good", "no_such_column"),
     ("trigger_conditions", "condition 2 of trigger good", "%order/total:double%"),

@@ -57,7 +57,8 @@ noted as (
                 e -> concat(e.event, ' ', {{ time_in_words('e.happened_at') }}, ': ', e.message)
             ),
             ', '
-        ) as noted
+        ) as noted,
+        bool_or(event = 'RESUBMITTED') as is_resubmitted
     from {{ ref('journal_entries') }}
     where event in ('LOST', 'RESUBMITTED', 'REFUSED')
     group by delivery_id, trigger_name
@@ -71,9 +72,9 @@ came_again as (
         {{ landed_delivery_id('delivery_id') }} as landed_delivery_id,
         trigger_name,
         collect_list(
-            named_struct('decided_at', decided_at, 'delivery_id', delivery_id, 'status', status)
+            named_struct('run_number', run_number, 'delivery_id', delivery_id, 'status', status)
         ) as deliveries
-    from {{ ref('document_status') }}
+    from {{ ref('statuses_by_run') }}
     where delivery_id like '%/recovery-%' or delivery_id like '%/resubmission-%'
     group by {{ landed_delivery_id('delivery_id') }}, trigger_name
 
@@ -97,6 +98,7 @@ final as (
         execution_state.state_in_words,
         reported.reported,
         noted.noted,
+        coalesce(noted.is_resubmitted, false) as is_resubmitted,
         remembered.remembered_until,
         concat(
             'came again as ',
@@ -106,7 +108,7 @@ final as (
                         sort_array(
                             filter(
                                 came_again.deliveries,
-                                d -> d.decided_at > all_deliveries.decided_at
+                                d -> d.run_number > runs.run_number
                             )
                         ),
                         d -> concat(d.delivery_id, ': ', d.status)
@@ -117,6 +119,7 @@ final as (
             )
         ) as returned
     from all_deliveries
+    left join {{ ref('published_runs') }} as runs on all_deliveries.run_id = runs.run_id
     left join {{ ref('execution_state') }} as execution_state
         on
             all_deliveries.delivery_id = execution_state.delivery_id

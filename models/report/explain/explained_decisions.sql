@@ -25,6 +25,7 @@ final as (
     select
         *,
         case
+            when rule_id is null and not use_history then 'not asked: the trigger does not use it'
             when rule_id is null then 'asked when it is decided'
             when status = 'NOT_CHECKED' then 'not asked: nothing is checked'
             when rule_id in {{ rules_where('use_history', 'false') }}

@@ -15,15 +15,28 @@ ends as (
 results as (
 
     select
-        delivery_id,
-        trigger_name,
+        executions.delivery_id,
+        executions.trigger_name,
         max_by(
-            struct(result, coalesce(ended_at, recorded_at) as ended_at),
-            struct(event = 'SUCCESS', recorded_at, execution_id)
+            struct(
+                executions.result, coalesce(executions.ended_at, executions.recorded_at) as ended_at
+            ),
+            struct(executions.event = 'SUCCESS', executions.recorded_at, executions.execution_id)
         ) as latest
-    from {{ source('landing', 'trigger_executions') }}
-    where event != 'STARTED'
-    group by delivery_id, trigger_name
+    from {{ source('landing', 'trigger_executions') }} as executions
+    left join ends
+        on
+            executions.delivery_id = ends.delivery_id
+            and executions.trigger_name = ends.trigger_name
+    where
+        {{ is_report() }}
+        and executions.event != 'STARTED'
+        -- of the report that has ended it
+        and executions.event = coalesce(
+            if(ends.outcome = 'RETRIES_EXHAUSTED', 'TRANSIENT_ERROR', ends.outcome),
+            executions.event
+        )
+    group by executions.delivery_id, executions.trigger_name
 
 ),
 

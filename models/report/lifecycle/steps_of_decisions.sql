@@ -29,6 +29,18 @@ rejected as (
 
 ),
 
+-- one that landed by the id of its rejection goes on from there, see steps_of_executions
+unrouted as (
+
+    select * from journal
+    left anti join rejected
+        on
+            journal.delivery_id = rejected.rejection_id
+            and journal.trigger_name is null
+    where journal.event in ('UNROUTED', 'UNKNOWN_DESTINATION', 'NOT_TAKEN')
+
+),
+
 received as (
 
     select
@@ -36,8 +48,9 @@ received as (
         delivery_id,
         'RECEIVED' as state,
         case
-            when resubmission_id is not null then concat('resubmission of ', landed_delivery_id)
-            when recoveries > 0 then concat('recovery of ', landed_delivery_id)
+            when delivery_id like '%/recovery-%' then concat('recovery of ', landed_delivery_id)
+            when delivery_id like '%/resubmission-%'
+                then concat('resubmission of ', landed_delivery_id)
             else 'taken from its transport'
         end as cause,
         received_at as happened_at,
@@ -64,8 +77,7 @@ received as (
         'taken from its transport' as cause,
         happened_at,
         run_number
-    from journal
-    where event in ('UNROUTED', 'UNKNOWN_DESTINATION', 'NOT_TAKEN')
+    from unrouted
     union all
     select
         cast(null as string) as trigger_name,
@@ -119,8 +131,7 @@ settled as (
         message as cause,
         happened_at,
         run_number
-    from journal
-    where event in ('UNROUTED', 'UNKNOWN_DESTINATION', 'NOT_TAKEN')
+    from unrouted
     union all
     select
         cast(null as string) as trigger_name,

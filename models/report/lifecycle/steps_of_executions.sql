@@ -12,12 +12,6 @@ journal as (
 
 ),
 
-rejected as (
-
-    select * from {{ ref('rejected_by_run') }}
-
-),
-
 to_be_executed as (
 
     select * from statuses
@@ -128,16 +122,33 @@ came_again as (
     where state = 'INTERRUPTED'
     union all
     select
-        -- a rejected landing belongs to no trigger yet
-        if(rejected.rejection_id is null, journal.trigger_name, null) as trigger_name,
-        journal.delivery_id,
+        trigger_name,
+        delivery_id,
         'RESUBMITTED' as state,
+        message as cause,
+        happened_at,
+        run_number
+    from journal
+    where event = 'RESUBMITTED'
+
+),
+
+-- a row without an id lands again by that of its rejection
+unrouted as (
+
+    select
+        journal.trigger_name,
+        journal.delivery_id,
+        'UNROUTED' as state,
         journal.message as cause,
         journal.happened_at,
         journal.run_number
     from journal
-    left join rejected on journal.delivery_id = rejected.rejection_id
-    where journal.event = 'RESUBMITTED'
+    left semi join {{ ref('rejected_by_run') }} as rejected
+        on
+            journal.delivery_id = rejected.rejection_id
+            and journal.trigger_name is null
+    where journal.event in ('UNROUTED', 'UNKNOWN_DESTINATION', 'NOT_TAKEN')
 
 ),
 
@@ -159,6 +170,12 @@ final as (
         *,
         cast(null as int) as attempt
     from came_again
+    union all
+    select
+        8 as turn,
+        *,
+        cast(null as int) as attempt
+    from unrouted
 
 )
 
