@@ -23,7 +23,11 @@ final as (
                 ': ',
                 concat_ws(
                     ', requested by ',
-                    concat_ws(' in ', concat('comes as ', delivery_id), if(is_landing, trigger_name, null)),
+                    concat_ws(
+                        ' in ',
+                        concat('comes as ', delivery_id),
+                        if(is_landing, trigger_name, null)
+                    ),
                     requested_by
                 ),
                 reason

@@ -32,7 +32,8 @@ rejected as (
 -- one that landed by the id of its rejection goes on from there, see steps_of_executions
 unrouted as (
 
-    select * from journal
+    select journal.*
+    from journal
     left anti join rejected
         on
             journal.delivery_id = rejected.rejection_id
