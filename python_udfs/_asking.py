@@ -79,9 +79,6 @@ class Candidates:
 # ---- what an answer means
 
 
-PLAIN: dict[Any, Answer] = {status: (status, None) for status in STATUSES}
-
-
 def judge(answer: Any) -> Answer:
     """Result and message of what a resolver has returned; INVALID where it is no answer."""
     status, message = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
@@ -274,7 +271,7 @@ def _judge_table(answered: Any, expected: int) -> list[Answer]:
         return [("INVALID", cut(problem))] * expected
     statuses = _values(answered, "status", is_pandas)
     if "message" not in names:
-        return [PLAIN.get(status) or judge(status) for status in statuses]
+        return [judge(status) for status in statuses]
     messages = _values(answered, "message", is_pandas)
     return [judge(answer) for answer in zip(statuses, messages, strict=True)]
 
@@ -302,6 +299,7 @@ class Trace:
     def __init__(self, folder: str, hook: Hook, trigger_name: str) -> None:
         self._map: mmap.mmap | None = None
         self._who = f"{trigger_name}\n{hook.name}\n"
+        self._thread = 0
         if Path(folder).is_dir():
             with (Path(folder) / f"{os.getpid()}").open("w+b") as file:
                 file.truncate(self.SIZE)
@@ -310,12 +308,13 @@ class Trace:
     def asks(self, delivery_ids: Sequence[str]) -> None:
         """Write down what is asked about."""
         if self._map is not None:
+            self._thread = threading.get_ident()
             text = (self._who + "\n".join(delivery_ids)).encode()[: self.SIZE - 1]
             self._map[: len(text) + 1] = text + b"\0"
 
     def has_answered(self) -> None:
-        """Nothing is asked just now."""
-        if self._map is not None:
+        """Nothing is asked just now, unless the answer is of a call that was left behind."""
+        if self._map is not None and self._thread == threading.get_ident():
             self._map[0] = 0
 
 

@@ -80,8 +80,18 @@ def _requested(
         select
             requests.resubmission_id,
             min(requests.trigger_name) as trigger_name,
-            cast(coalesce(min(requests.requested_at), current_timestamp()) as string)
-                as requested_at,
+            cast(
+                coalesce(
+                    min(
+                        if(
+                            year(requests.requested_at) between 1 and 9999,
+                            requests.requested_at,
+                            null
+                        )
+                    ),
+                    current_timestamp()
+                ) as string
+            ) as requested_at,
             min(requests.document) as document,
             min(rejected.rejection_id) as rejection_id,
             min(rejected.reason) as reason,

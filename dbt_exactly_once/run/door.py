@@ -24,7 +24,7 @@ from dbt_exactly_once.landing.landed_rows import LandedRows
 from dbt_exactly_once.resolvers.asking import ask_resolvers
 from dbt_exactly_once.resolvers.hooks import load_hooks
 from dbt_exactly_once.run import begin, behind_publication, end, filters, seeds
-from dbt_exactly_once.run.consumption import before_consumed, landed_rows, what_fails
+from dbt_exactly_once.run.consumption import before_consumed, landed_rows, tag_of, what_fails
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.ensure_tables import ensure_tables
 from dbt_exactly_once.run.guards import guard_ledger, guard_lock
@@ -94,6 +94,11 @@ class ExactlyOnce:
     def landed_rows(self, name: str) -> LandedRows:
         """How this run reads a landed table."""
         return landed_rows(self._state, self._run, name)
+
+    @property
+    def consumed_tag(self) -> str:
+        """The tag that each landed table has of what these ledgers have consumed."""
+        return tag_of(self._state)
 
     def before_consumed(self, name: str) -> str | None:
         """The snapshot before the one up to which a landed table is consumed."""

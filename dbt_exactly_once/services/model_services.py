@@ -263,11 +263,12 @@ def _rows_of(
     documents: str, run_id: str, event: str, message: str | None = None, where: str = "true"
 ) -> str:
     """A row of trigger_executions for each document; its id is made of its content, so that
-    a repeated report counts once."""
+    a repeated report counts once. Any name may have a slash in it, so that names come as JSON."""
     ended = "cast(null as timestamp)" if event == STARTED else "current_timestamp()"
     text = literal(message[:LONGEST_MESSAGE] if message else None)
     return (
-        f"select concat_ws('/', {literal(run_id)}, trigger_name, delivery_id, '{event}'), "
+        f"select concat_ws('/', {literal(run_id)}, to_json(array(trigger_name, delivery_id)), "
+        f"'{event}'), "
         f"delivery_id, trigger_name, service, attempt, '{event}', started_at, {ended}, "
         f"cast({text} as string), cast(null as string), current_timestamp() "
         f"from {documents} where {where}"

@@ -8,6 +8,8 @@
         deliveries; days: see on_days; until: how far the landed tables are read, see landed_before.
         What has landed since the last run is not judged yet: of all that has landed the row with the
         document that was decided counts. -#}
+    {#- a view that is older than a run shows what the run has opened: with the document to process -#}
+    {%- set until_edited = 'now' if model.config.materialized == 'view' else until -%}
     select * except (arrival)
     from (
         select
@@ -39,7 +41,7 @@
                 {{ wanted }}.landed_delivery_id = landed.delivery_id
                 and {{ wanted }}.landed_received_at = landed.received_at
         left join (
-            {{ edited_documents(until) | indent(12) }}
+            {{ edited_documents(until_edited) | indent(12) }}
         ) as edited on {{ wanted }}.resubmission_id = edited.resubmission_id
     )
     where arrival = 1

@@ -17,7 +17,7 @@ with_document as (
         'dispatched',
         ['transport', 'errors_to'],
         days,
-        until='now' if days == [] else 'landed',
+        until='now' if days == [] else 'judged',
     ) | indent(4) }}
 
 ),

@@ -20,7 +20,7 @@ with_document as (
         'ready',
         ['transport', 'errors_to'],
         days,
-        until='now' if days == [] else 'landed',
+        until='now' if days == [] else 'judged',
     ) | indent(4) }}
 
 ),

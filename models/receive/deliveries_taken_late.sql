@@ -30,12 +30,17 @@ consumed_deliveries as (
 
 ),
 
--- landing sets landed_at, so that most tables have no such row
-undated as (
+-- landing sets landed_at, so that most tables have no such row; a row that was rejected for its
+-- transport may have landed again as it was
+in_question as (
 
     select delivery_id
     from {{ landed_before('deliveries') }}
     where landed_at is null
+    union all
+    select delivery_id
+    from {{ last_published('rejected_deliveries') }}
+    where reason = 'UNKNOWN_TRANSPORT'
 
 ),
 
@@ -62,7 +67,7 @@ consumptions as (
         from {{ last_published('journal_entries') }}
         where event in ('UNROUTED', 'UNKNOWN_DESTINATION', 'NOT_TAKEN')
     ) as known
-    left semi join undated on known.delivery_id = undated.delivery_id
+    left semi join in_question on known.delivery_id = in_question.delivery_id
     group by known.delivery_id
 
 ),
@@ -87,23 +92,18 @@ final as (
         cast(null as struct<document_key: string, key_source: string>) as decided_key,
         false as is_gone
     from consumed_deliveries
-    left join consumptions
-        on
-            consumed_deliveries.landed_at is null
-            and consumed_deliveries.delivery_id = consumptions.delivery_id
+    left join consumptions on consumed_deliveries.delivery_id = consumptions.delivery_id
     inner join triggers_this_run
         on
-            -- a row that was rejected for its transport may have landed again as it was
+            -- accepted, by its row or by what was made of it
             (consumed_deliveries.landing_rank < 2 or consumptions.delivery_id is not null)
             and triggers_this_run.takes_earlier_landings
             and consumed_deliveries.received_at >= triggers_this_run.takes_from
-    -- a transport may have left the seed since
     left join {{ ref('subscriptions') }} as subscriptions
         on
             triggers_this_run.trigger_name = subscriptions.subscriber
             and consumed_deliveries.document_type = subscriptions.subscribed_type
-            and coalesce(consumed_deliveries.transport_api, subscriptions.subscribed_api)
-            = subscriptions.subscribed_api
+            and consumed_deliveries.transport_api = subscriptions.subscribed_api
     -- a trigger that was retired and is back has decided some of them
     left anti join {{ last_published('document_status') }} as decided
         on

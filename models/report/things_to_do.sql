@@ -83,7 +83,7 @@ overdue as (
         trigger_name,
         count(*) as documents,
         'documents whose service should have started long ago' as what,
-        'see that the service runs' as what_to_do,
+        'see that the service runs, and that their landed rows are still there' as what_to_do,
         'select * from {{ ref("execution_state") }} where is_overdue' as rows_behind
     from {{ ref('execution_state') }}
     where is_overdue
@@ -128,34 +128,18 @@ unsent as (
 
 ),
 
--- a delivery that waits, and a document whose service should run and has nothing to be given
 without_row as (
 
     select
         'LANDED_ROW_GONE' as kind,
         trigger_name,
         count(*) as documents,
-        'documents that wait or are to be processed and whose landed rows were removed' as what,
+        'documents that wait and whose landed rows were removed' as what,
         'land the rows again, with the delivery_id and received_at they had' as what_to_do,
-        concat(
-            'select delivery_id, trigger_name from {{ ref("waiting_documents") }} ',
-            'where reason = \'LANDED_ROW_GONE\' union all ',
-            'select delivery_id, trigger_name from {{ ref("execution_state") }} ',
-            'left anti join {{ ref("dispatched_documents") }} using (delivery_id, trigger_name) ',
-            'where state = \'DISPATCHED\''
-        ) as rows_behind
-    from (
-        select trigger_name from {{ ref('waiting_documents') }}
-        where reason = 'LANDED_ROW_GONE'
-        union all
-        select execution_state.trigger_name
-        from {{ ref('execution_state') }} as execution_state
-        left anti join {{ ref('dispatched_documents') }} as dispatched
-            on
-                execution_state.delivery_id = dispatched.delivery_id
-                and execution_state.trigger_name = dispatched.trigger_name
-        where execution_state.state = 'DISPATCHED'
-    )
+        'select * from {{ ref("waiting_documents") }} where reason = \'LANDED_ROW_GONE\''
+            as rows_behind
+    from {{ ref('waiting_documents') }}
+    where reason = 'LANDED_ROW_GONE'
     group by trigger_name
 
 ),

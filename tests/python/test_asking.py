@@ -224,6 +224,12 @@ def test_a_missing_status_in_a_table_is_invalid_and_a_missing_message_is_none() 
     assert results(answers)[1] == ["INVALID"]
 
 
+def test_a_status_that_is_no_text_is_invalid_for_its_row_alone() -> None:
+    table = pd.DataFrame({"status": ["NEW", ["NEW"]]})
+    answers = ask(lambda _: table, [[candidate("a1")], [candidate("b1")]], "pandas")
+    assert results(answers) == [["NEW"], ["INVALID"]]
+
+
 def test_a_call_over_its_limit_is_a_transient_error_and_the_next_is_made() -> None:
     release = threading.Event()
 
@@ -272,6 +278,29 @@ def test_what_is_asked_stands_in_a_file_while_it_is_asked(tmp_path: Path) -> Non
     ask(lambda _: seen.append(read()) or "NEW", [[candidate("a1")]], trace_folder=str(tmp_path))
     assert seen == [b"orders\ntests.check\na1"]
     assert read() == b""
+
+
+def test_a_call_that_was_left_behind_hides_nothing_when_it_ends(tmp_path: Path) -> None:
+    """Its thread answers while the next call is at work."""
+    release = threading.Event()
+    late: list[threading.Thread] = []
+    seen = []
+
+    def function(delivery: Delivery) -> str:
+        if delivery.uuid == "a1":
+            late.append(threading.current_thread())
+            release.wait(60)
+        else:
+            release.set()
+            late[0].join(60)
+            (path,) = tmp_path.iterdir()
+            seen.append(path.read_bytes().split(b"\0")[0])
+        return "NEW"
+
+    chains = [[candidate("a1")], [candidate("b1")]]
+    answers = ask(function, chains, limit_ms=2_000, trace_folder=str(tmp_path))
+    assert results(answers) == [["TRANSIENT_ERROR"], ["NEW"]]
+    assert seen == [b"orders\ntests.check\nb1"]
 
 
 def test_something_is_made_once_per_worker_and_closed_after_use(

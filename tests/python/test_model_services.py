@@ -118,6 +118,27 @@ def told(runs: DbtRuns) -> list[tuple[Any, ...]]:
     )
 
 
+def test_reports_are_told_apart_whatever_triggers_and_deliveries_are_named(runs: DbtRuns) -> None:
+    """A name may have what stands between names."""
+    folder = runs.folder / "seeds"
+    for seed in ("triggers", "trigger_conditions"):
+        with (folder / f"{seed}.csv").open() as file:
+            (row,) = csv.DictReader(file)
+        runs.seed(seed, [row, {**row, "trigger_name": "orders/eu"}])
+    runs.run("seed")
+    land(runs, {"eu/17": "1", "17": "2"})
+    runs.rows(
+        "update {landing}.deliveries set destination = "
+        "if(delivery_id = '17', 'orders/eu', 'orders')"
+    )
+    assert whole_run(runs).success
+    assert whole_run(runs).success
+    assert booked(runs) == [("17", "2"), ("eu/17", "1")]
+    assert runs.rows("select count(*) from {schema}.open_documents") == [(0,)]
+    ends = "select delivery_id from {schema}.journal_entries where event = 'SUCCESS' order by 1"
+    assert runs.rows(ends) == [("17",), ("eu/17",)]
+
+
 @pytest.mark.parametrize(("name", "schema"), [("books", "shop"), ("booked_orders", "other")])
 def test_two_models_are_not_one_service(name: str, schema: str) -> None:
     """A model of another dbt package may have the same name."""

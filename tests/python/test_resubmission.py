@@ -349,6 +349,29 @@ def test_what_was_edited_stays_edited_when_it_is_taken_again(runs: DbtRuns) -> N
     ]
 
 
+def test_views_older_than_a_run_give_a_service_the_edited_document(runs: DbtRuns) -> None:
+    """As a worker reads them while the run makes them anew, or after it was killed before."""
+    with_service(runs)
+    columns = {"document": "as received"}
+    runs.land("deliveries", [delivery("d1", **columns)])
+    runs.run("run", clock=NOW)
+    views = ("dispatched_documents", "service_work")
+
+    def given() -> list[list[tuple[Any, ...]]]:
+        return [runs.rows(f"select delivery_id, document from {{schema}}.{view}") for view in views]
+
+    assert given() == [[("d1", "as received")]] * 2
+    runs.land("trigger_executions", [said("ERROR", "d1")])
+    runs.land("deliveries", [delivery("other", **columns, destination="nobody")])
+    runs.decide(clock=NOW.replace(minute=1))
+    runs.land("resubmissions", [request(1, "d1", trigger_name="orders", document="edited")])
+    runs.decide(clock=NOW.replace(minute=2))
+    assert given() == [[("d1/resubmission-1", "edited")]] * 2
+    # what the views read does not expire
+    runs.run("run-operation", operation="maintain", variables={"keep_snapshots_hours": 0})
+    assert given() == [[("d1/resubmission-1", "edited")]] * 2
+
+
 def test_a_success_that_is_heard_late_settles_the_doubt_of_the_recovery(runs: DbtRuns) -> None:
     with_service(runs)
     runs.land("deliveries", [delivery("slow")])

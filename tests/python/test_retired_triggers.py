@@ -193,10 +193,10 @@ def test_a_trigger_added_later_takes_a_row_as_landed_when_it_was_consumed(runs: 
     ]
 
 
-def test_a_trigger_added_later_takes_what_was_accepted_whatever_its_transport_is(
+def test_a_trigger_added_later_takes_what_was_accepted_once_its_transport_was_known(
     runs: DbtRuns,
 ) -> None:
-    """One that was rejected while its transport was unknown, and one whose transport has gone."""
+    """Though a row that is equal to it was rejected before, with a landed_at or without."""
     known = {"api": "MSG", "counts_deliveries": True, "first_delivery_count": 0}
 
     def configure_late(*transports: str, late: bool = False) -> None:
@@ -208,24 +208,24 @@ def test_a_trigger_added_later_takes_what_was_accepted_whatever_its_transport_is
             runs.seed("trigger_conditions", [{"trigger_name": "late", **condition}])
             runs.run("seed")
 
-    def land(name: str, transport: str) -> None:
-        columns = {"document_type": "orders:placed", "transport": transport}
-        runs.land("deliveries", [Delivery(name, NOON, uuid=name, **columns)])
-
+    of_pigeons = {"document_type": "orders:placed", "transport": "PIGEON"}
+    rows = [
+        Delivery(name, NOON, uuid=name, landed_at=landed_at, **of_pigeons)
+        for name, landed_at in (("dated", NOON), ("undated", None), ("never", NOON))
+    ]
     configure_late("RABBITMQ")
-    land("unknown", "PIGEON")
-    land("known", "RABBITMQ")
+    runs.land("deliveries", rows)
     runs.decide(clock=NOON + timedelta(minutes=1))
-    rejected = "select delivery_id, reason from {schema}.rejected_deliveries"
-    assert runs.rows(rejected) == [("unknown", "UNKNOWN_TRANSPORT")]
+    rejected = "select reason, count(*) from {schema}.rejected_deliveries group by reason"
+    assert runs.rows(rejected) == [("UNKNOWN_TRANSPORT", 3)]
     configure_late("RABBITMQ", "PIGEON")
-    land("unknown", "PIGEON")
+    runs.land("deliveries", rows[:2])
     runs.decide(clock=NOON + timedelta(minutes=2))
-    configure_late("PIGEON", late=True)
+    configure_late("RABBITMQ", "PIGEON", late=True)
     runs.decide(clock=NOON + timedelta(minutes=3))
     assert runs.rows(
         "select delivery_id from {schema}.document_status where trigger_name = 'late' order by 1"
-    ) == [("known",), ("unknown",)]
+    ) == [("dated",), ("undated",)]
 
 
 def test_a_trigger_that_is_disabled_or_enabled_is_published_without_other_news(
