@@ -103,20 +103,8 @@ queued as (
         lag(delivery_id) over ({{ in_line }}) as delivery_before,
         timestampadd(millisecond, retry_interval_ms, last_event_at) as retry_at,
         timestampadd(millisecond, execution_timeout_ms, last_started_at) as interrupted_at,
-        timestampadd(
-            millisecond,
-            execution_timeout_ms,
-            greatest(
-                decided_at,
-                resumed_at,
-                -- what a serial trigger has ended since the last run, it has ended before this one
-                if(
-                    processing_mode = 'serial',
-                    max(if(has_ended, last_event_at, null)) over (partition by trigger_name),
-                    null
-                )
-            )
-        ) as overdue_at
+        timestampadd(millisecond, execution_timeout_ms, greatest(decided_at, resumed_at))
+            as overdue_at
     from brought_up_to_date
 
 ),

@@ -21,15 +21,7 @@ final as (
             is_accepted,
             concat_ws(
                 ': ',
-                concat_ws(
-                    ', requested by ',
-                    concat_ws(
-                        ' in ',
-                        concat('comes as ', delivery_id),
-                        if(is_landing, trigger_name, null)
-                    ),
-                    requested_by
-                ),
+                concat_ws(', requested by ', concat('comes as ', delivery_id), requested_by),
                 reason
             ),
             case split_part(refused_for, ' ', 1)

@@ -115,10 +115,8 @@ unsent as (
         count(*) as documents,
         'error documents that were not sent to where their publishers want them' as what,
         'exactly-once send-errors' as what_to_do,
-        concat(
-            'select * from {{ ref("error_documents") }} where sent_at is null ',
-            'and errors_to != \'\' and failed_at < current_timestamp() - interval 1 hour'
-        ) as rows_behind
+        'select * from {{ ref("error_documents") }} where sent_at is null and errors_to != \'\''
+        || ' and failed_at < current_timestamp() - interval 1 hour' as rows_behind
     from {{ ref('error_documents') }}
     where
         errors_to != ''
