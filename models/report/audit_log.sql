@@ -50,6 +50,17 @@ in_doubt_of_messages as (
 
 ),
 
+resubmitted_landings as (
+
+    select
+        delivery_id as rejection_id,
+        min(happened_at) as resubmitted_at
+    from {{ ref('journal_entries') }}
+    where event = 'RESUBMITTED'
+    group by delivery_id
+
+),
+
 failed as (
 
     select
@@ -64,10 +75,12 @@ failed as (
         rejected.raw_text as document,
         cast(null as timestamp) as received_at,
         rejected.rejected_at as logged_at,
-        least(rejected.resubmitted_at, rejected.corrected_at) as resubmitted_at,
+        resubmitted_landings.resubmitted_at,
         rejected.run_id
-    from {{ ref('rejections') }} as rejected
-    where rejected.table_name = 'deliveries'
+    from {{ ref('rejected_deliveries') }} as rejected
+    left join resubmitted_landings on rejected.rejection_id = resubmitted_landings.rejection_id
+    -- a REPEATED row has landed before
+    where rejected.table_name = 'deliveries' and rejected.reason != 'REPEATED'
 
 ),
 

@@ -52,8 +52,6 @@ final as (
         rejected.table_name,
         rejected.delivery_id,
 
-        rejected.run_id,
-
         -- why
         rejected.reason,
         rejected.message,
