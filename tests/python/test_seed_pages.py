@@ -283,7 +283,7 @@ def test_people_see_what_failed_and_resubmit_it(day: Day) -> None:
         ({**arguments, "delivery_id": "y"}, "delivery_id names one delivery: leave out service"),
         ({"delivery_id": "y"}, "no rejected row has the id y; of a delivery name the trigger_name"),
         ({**arguments, "force": "true"}, "force is true: use true or false, without quotes"),
-        ({**arguments, "since": "yesterday"}, "since is yesterday: use a time such as 2026-01-31"),
+        ({**arguments, "since": "last week"}, "since is last week: use a time such as 2026-01-31"),
     ):
         refused = day.runs.dbt("run-operation", operation="resubmit", arguments_of_operation=asked)
         assert not refused.success
