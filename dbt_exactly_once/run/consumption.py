@@ -32,11 +32,11 @@ def landed_rows(state: State, run: Run, name: str) -> LandedRows:
 def what_fails(state: State, run: Run) -> list[str]:
     """Which filters and keys fail, and on which of the deliveries that this run had before it."""
     deliveries = landed_rows(state, run, "deliveries")
-    waiting = f"{state.tables.ledgers['waiting_deliveries'].relation} version as of {{}}"
+    waiting = state.tables.ledgers["waiting_deliveries"].relation
     rows = (
         f"(select * from {deliveries.until_landed()} where delivery_id in (select delivery_id from "
         f"{deliveries.unconsumed()}) or delivery_id in (select landed_delivery_id from "
-        f"{waiting.format(run.starts['waiting_deliveries'])}))"
+        f"{waiting} version as of {run.starts['waiting_deliveries']}))"
     )
     expressions = [
         (f"condition {position} of trigger {trigger_name}: the filter", text, document_type)

@@ -4,11 +4,10 @@
         with nulls.
 
         wanted: a CTE with delivery_id, trigger_name, landed_delivery_id, landed_received_at and
-        resubmission_id, and document_hash where until is 'now'; columns: names of further columns of
-        deliveries; days: see on_days; until: how far the landed tables are read, see landed_before.
-        What has landed since the last run is not judged yet: of all that has landed the row with the
-        document that was decided counts. -#}
-    {#- a view that is older than a run shows what the run has opened: with the document to process -#}
+        resubmission_id; columns: names of further columns of deliveries; days: see on_days; until:
+        how far the landed tables are read, see landed_before. No run has judged yet what landed last:
+        where all of it is read, the row with the `document_hash` of `wanted` comes first. -#}
+    {#- a view that is older than a run shows what the run has opened, which may have been edited -#}
     {%- set until_edited = 'now' if model.config.materialized == 'view' else until -%}
     select * except (arrival)
     from (

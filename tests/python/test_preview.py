@@ -142,7 +142,7 @@ def test_a_wrong_preview_is_refused_in_one_line(
         ),
         (
             settings(history_time_to_live_ms="2 h"),
-            "history_time_to_live_ms is 2 h: use a whole number, 0 or more",
+            "history_time_to_live_ms is 2 h: use a whole number, 0 to 10000000000000",
         ),
         (
             {**PREVIEW, "preview_triggers": {"count_only": None}},
