@@ -36,7 +36,7 @@ from matplotlib.figure import Figure
 from rivals import SQL_RIVALS, duckdb_anti_join, timed, watermark
 
 mpl.use("Agg")
-# the same picture of the same figures
+# the same figures give the same picture, byte by byte
 mpl.rcParams["svg.hashsalt"] = "exactly once"
 OWN, OTHERS = "#1f6f8b", "#b0b0b0"
 DETECT = ("history_matches", "resolver_answers", "decisions")
@@ -51,7 +51,7 @@ RECORD = (
     "published_runs",
 )
 HISTORY = "exactly_once.history_ledger"
-# what a run adds a row to for each document
+# the ledgers to which a run adds a row for each document
 WRITTEN = ("document_status", "history_ledger")
 Rounds = dict[str, list[float]]
 
@@ -74,7 +74,7 @@ def detect_and_record(lake: Lake, number: int, known: float = 0.1, **more: Any) 
 
 
 def check(lake: Lake, number: int, copies: int) -> None:
-    """Refuse a figure of a run that has decided anything else than it should have."""
+    """Refuse the figures of a run that has not decided what it should have."""
     decided, duplicates = lake.sql(
         "select decided, aggregate(filter(decided_by_trigger, d -> d.status = 'DUPLICATE'), 0L, "
         "(sum, d) -> sum + d.documents) from exactly_once.published_runs "
@@ -89,7 +89,7 @@ def check(lake: Lake, number: int, copies: int) -> None:
 
 
 def span(nodes: dict[str, tuple[float, float]], names: tuple[str, ...]) -> float:
-    """Seconds from the begin of the first of some nodes to the end of the last; two run at once."""
+    """Seconds from the start of the first of some nodes to the end of the last; two run at once."""
     chosen = [nodes[name] for name in names if name in nodes]
     return max(end for _, end in chosen) - min(begin for begin, _ in chosen)
 
@@ -140,7 +140,7 @@ def rivals(options: argparse.Namespace) -> dict[str, Any]:
             f"from landing.deliveries where delivery_id like 'b{lake.batch}-%'"
         )
         for name, rival in contestants.items():
-            # once is enough to know of one that is ten times slower than the others
+            # one that took longer than --patience is measured once
             if options.rivals in name and rounds.get(name, [0.0])[0] <= options.patience:
                 add(rounds, name, rival())
     found = medians(rounds)
@@ -169,7 +169,7 @@ def writes(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def as_parquet(lake: Lake, ledger: str) -> float:
-    """Seconds of writing what the last run has added to a ledger to a folder of Parquet files."""
+    """Seconds to write the rows that the last run has added to a ledger as Parquet files."""
     relation = f"exactly_once.{ledger}"
     snapshot, parent = lake.sql(
         f"select snapshot_id, parent_id from {relation}.snapshots "
@@ -183,7 +183,7 @@ def as_parquet(lake: Lake, ledger: str) -> float:
 
 
 def imports(options: argparse.Namespace) -> dict[str, Any]:
-    """The documents of the live entries from a table into history, then a batch of copies."""
+    """Import the documents of the live entries from a table, then decide a batch of copies."""
     lake = open_lake(options, 0, 0, "imports")
     (lake.folder / "made").unlink()
     documents = options.live // 2
@@ -227,7 +227,7 @@ def forget_peak() -> float:
 
 
 def peak() -> float:
-    """The most that Java had of the machine's memory, in gigabytes."""
+    """The peak of Java's memory since it was reset, in gigabytes."""
     status = Path(f"/proc/{java().pid}/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e9
 
@@ -273,7 +273,7 @@ def with_scan(lake: Lake, number: int) -> dict[str, float]:
 
 
 def expired(options: argparse.Namespace) -> dict[str, Any]:
-    """The same live entries beside ten times as many expired ones: a tenth of the live option."""
+    """A tenth of --live as live entries, beside as many and ten times as many expired ones."""
     number = options.live // 10
     lakes = {times: open_lake(options, number, times * number) for times in (1, 10)}
     read = {times: live_files(lake) for times, lake in lakes.items()}
@@ -291,7 +291,7 @@ def expired(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def live_files(lake: Lake) -> tuple[int, int]:
-    """How many files of history, and bytes, a lookup cannot leave out."""
+    """Number and bytes of the files of history that a lookup cannot skip."""
     return lake.sql(
         f"select count(*), sum(file_size_in_bytes) from {HISTORY}.files "
         f"where readable_metrics.expires_at.upper_bound > timestamp '{NOW}'"
@@ -359,7 +359,7 @@ def services(options: argparse.Namespace) -> dict[str, Any]:
             raise RuntimeError(f"{found} documents are booked and {booked} should be")
         return {"service": span(nodes, ("booked",)), "whole": span(nodes, tuple(nodes))}
 
-    # the first runs of a session are slow, and one may find what a benchmark before it has left
+    # the first runs of a session are slow, and may find what an earlier benchmark has left
     for _ in range(3):
         serve(1)
         booked = lake.sql("select count(*) from exactly_once.booked")[0][0]
@@ -374,7 +374,7 @@ def adds_up(
     steps: list[int],
     more: Callable[[Lake, int], None],
 ) -> dict[str, Any]:
-    """A curve over what a lake gets more and more of: the part's own lake, made anew each time."""
+    """A curve over what is added to a lake step by step; the part's lake is recreated each time."""
     lake = open_lake(options, options.live // 100, options.live // 100, part)
     (lake.folder / "made").unlink()
     curve: dict[int, dict[str, float]] = {}
@@ -408,7 +408,7 @@ def size(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def hot(options: argparse.Namespace) -> dict[str, Any]:
-    """As many deliveries of one key as of distinct ones."""
+    """The same number of deliveries, once with one key and once with distinct keys."""
     lake = open_lake(options, options.live, options.expired)
     number = options.deliveries // 2
     return grows(
@@ -560,7 +560,7 @@ def open_lake(
 
 
 def draw_rivals(found: dict[str, float], path: Path) -> None:
-    """A bar for each, the quickest below."""
+    """A bar for each, the quickest at the top."""
     figure, axes = pyplot.subplots(figsize=(8, 0.5 + 0.35 * len(found)))
     names = sorted(found, key=lambda name: -found[name])
     colours = [OWN if name.startswith("exactly") else OTHERS for name in names]

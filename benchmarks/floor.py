@@ -15,7 +15,7 @@ WAYS = {
 def small_runs(lake: Lake, rounds: int) -> dict[str, list[dict[str, float]]]:
     """Seconds, and Spark's SQL executions and jobs, of runs that take one delivery.
 
-    An execution is what Spark's own list has: a statement has one to three.
+    Executions are those in Spark's own list; a statement has one to three.
     """
     store = lake.spark._jsparkSession.sharedState().statusStore()
 

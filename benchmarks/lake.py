@@ -1,7 +1,7 @@
 """A lake of a given size for benchmarks: history that is live and expired, and what rivals keep.
 
-Made once per size, which counts entries: two for a document, in one row of history_ledger, as runs
-write them. The same documents stand in `rivals.processed`, a table as people write it.
+It is made once per size. The size counts entries: two for a document, in one row of history_ledger,
+as runs write them. The same documents are in `rivals.processed`, a table as people write it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TRIGGER = "orders"
 TTL_HOURS = 24
 # ledgers whose rows stay
 GROWING = ("history_ledger", "document_status", "journal_entries", "published_runs")
-# event time of the runs; live entries expire in the day behind it
+# event time of the runs; live entries expire in the day after it
 NOW = "2026-01-02 00:00:00"
 KEY = "concat_ws('-', substr(md5({0}), 1, 8), substr(md5({0}), 9, 4), substr(md5({0}), 13, 20))"
 HASH = (
@@ -49,9 +49,9 @@ class Lake:
     def open(
         cls, place: Path, live: int, expired: int, settings: dict[str, str], part: str = ""
     ) -> Lake:
-        """The lake of these sizes, or a part's own one, made where it is not there yet."""
+        """The lake of these sizes, or a part's own one, made if it does not exist yet."""
         folder = place / (part or f"{live}-{expired}")
-        # one session has them all, each as a catalog of its own
+        # one session has all lakes, each as a catalog of its own
         catalog = f"lake_{folder.name.replace('-', '_')}"
         made = folder / "made"
         if not made.exists():
@@ -63,7 +63,7 @@ class Lake:
         if not made.exists():
             lake._make()
             made.touch()
-        # what a benchmark that was cut short has left
+        # finish what an interrupted benchmark has left
         lake.run("seed")
         lake.run("run", "--select", "tag:transaction")
         lake._forget_runs()
@@ -83,7 +83,7 @@ class Lake:
         done = dbt([*command, *place, "--quiet"], self.parsed)
         if done.failures:
             raise RuntimeError(f"dbt {' '.join(command)} failed: {done.failures}")
-        # an operation has none that tell their time
+        # the results of an operation have no times
         is_operation = command[0] == "run-operation"
         results = [] if is_operation else getattr(done.result.result, "results", [])
         return {
@@ -127,7 +127,7 @@ class Lake:
         )
 
     def take(self, others: Mapping[str, str]) -> None:
-        """Let there be triggers for other document types, each with its service or none ("")."""
+        """Make triggers for other document types, each with its service or none ("")."""
         write_triggers(self.folder, others)
         self.parsed = None
         self.run("seed")
@@ -143,9 +143,9 @@ class Lake:
         self._record_import("history_ledger")
 
     def add_commits(self, number: int, ledgers: Sequence[str]) -> None:
-        """Commit to ledgers as so many runs do: a small file each, of a row of long ago.
+        """Commit to ledgers as so many runs do: each adds a small file with one row of long ago.
 
-        A ledger without rows, and one that is written anew by each run, gets snapshots only.
+        A ledger without rows, and one that each run rewrites, gets snapshots only.
         """
         load = self.spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable
         for ledger in ledgers:
@@ -171,12 +171,12 @@ class Lake:
                 self._record_import(ledger)
 
     def _forget_runs(self) -> None:
-        """Take out of history what earlier benchmarks decided: the lake is of the size it names."""
+        """Delete from history what earlier benchmarks decided, so that the lake keeps its size."""
         self.sql("delete from exactly_once.history_ledger where run_id != 'history'")
         self._record_import("history_ledger")
 
     def _record_import(self, ledger: str) -> None:
-        """Publish what was added behind the last publication: write the row of an import."""
+        """Publish what was added after the last publication: write the row of an import."""
         record = "exactly_once.published_runs"
         main = self.sql(f"select snapshot_id from exactly_once.{ledger}.refs where name = 'main'")
         changed = {
@@ -196,7 +196,7 @@ class Lake:
         )
 
     def fill_processed(self, documents: int) -> None:
-        """The documents of live entries in `rivals.processed` alone, in which nothing else is."""
+        """Recreate `rivals.processed` with the documents of live entries, and nothing else."""
         self.sql("create namespace if not exists rivals")
         self.sql(
             "create or replace table rivals.processed using iceberg as select "
@@ -215,7 +215,7 @@ class Lake:
         first = 0 if kind == "live" else self.live // 2
         for start in range(first, first + documents, step):
             end = min(start + step, first + documents)
-            # a day for each step of expired ones
+            # each step of expired documents is on a day of its own
             days = hours_before // TTL_HOURS + ((start - first) // step if hours_before else 0)
             self.sql(
                 f"""
@@ -255,7 +255,7 @@ def write_project(
 ) -> None:
     """The project with triggers for benchmarks, and a profile that leads to this lake.
 
-    many_runs: for a session of many large ones, with what profiles.example.yml says of them.
+    many_runs: for a session of many large runs, Java may use its second compiler.
     """
     for name in ("models", "macros", "tests", "selectors.yml", "python_udfs"):
         link = folder / name
@@ -263,7 +263,7 @@ def write_project(
             link.symlink_to(PROJECT / name)
     shutil.copytree(PROJECT / "seeds", folder / "seeds", dirs_exist_ok=True)
     project = yaml.safe_load((PROJECT / "dbt_project.yml").read_text())
-    # expired history stays, so that its cost is seen
+    # keeps expired history, so that its cost is seen
     project["vars"]["allowed_lateness_ms"] = 10**12
     (folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
     write_triggers(folder, {})
@@ -284,7 +284,7 @@ def write_project(
 
 
 def write_triggers(folder: Path, others: Mapping[str, str]) -> None:
-    """Seeds with the trigger of the benchmarks, and one for each of other document types."""
+    """Seeds with the trigger of the benchmarks, and one for each other document type."""
     services = {"order": "", **others}
     names = {kind: TRIGGER if kind == "order" else f"takes_{kind}" for kind in services}
     settings = {

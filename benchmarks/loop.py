@@ -20,14 +20,14 @@ from lake import write_project
 
 # deliveries in a round; of a hundred, ten are copies of documents of the round before
 SIZES = (1, 100)
-# how often the loop looks for files: half of it is what a delivery waits for on average
+# seconds between two looks for files; a delivery waits half as long on average
 EVERY = 0.2
-# rounds of each size before those that count: Java compiles what it sees often
+# warm-up rounds of each size, which do not count: Java compiles what runs often
 WARMING = 3
 
 
 def delivery_to_status(folder: Path, rounds: int) -> dict[int, list[float]]:
-    """Seconds from the moment when a file is there to the loop's line, which says it is decided."""
+    """Seconds from the moment when a file is there to the line of the loop that it is decided."""
     shutil.rmtree(folder, ignore_errors=True)
     sources = folder / "in"
     sources.mkdir(parents=True)
@@ -65,7 +65,7 @@ def summary(found: dict[int, list[float]]) -> dict[str, dict[str, float]]:
 
 @contextmanager
 def _loop(folder: Path) -> Iterator[IO[str]]:
-    """A loop at work, and what it says."""
+    """A running loop, and its output."""
     command = [sys.executable, "-m", "dbt_exactly_once.cli", "run", "--land", "in"]
     with subprocess.Popen(
         [*command, "--every", f"{EVERY}s"], cwd=folder, stdout=subprocess.PIPE, text=True
@@ -82,13 +82,13 @@ def _line(lines: IO[str]) -> str:
     said = lines.readline()
     if not said or "failed: " in said:
         raise RuntimeError(f"the loop has failed: {said}")
-    # a person follows it here
+    # for a person who watches
     print(re.sub(r"; warning.*?(?=; took)", "", said), end="")
     return said
 
 
 def _put(sources: Path, turn: int, size: int) -> None:
-    """A file of deliveries, whole at once."""
+    """Write a file of deliveries; the rename makes it appear as a whole."""
     written = sources / f".{size}"
     with written.open("w", encoding="utf-8") as file:
         for number in range(size):

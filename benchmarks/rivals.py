@@ -1,8 +1,7 @@
-"""What people write instead, on the same documents: each takes a batch in and says what is new.
+"""What people write instead, on the same documents: each takes in a batch and finds what is new.
 
-They know two states where this project knows three, keep no reason, and forget nothing by
-themselves. `rivals.processed` has a row per document; a batch is brought back to where it started
-after each round.
+They know two states, this project knows three. They keep no reason, and forget nothing by
+themselves. `rivals.processed` has a row per document; it is rolled back after each round.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def left_join(lake: Lake) -> None:
 
 
 def row_number(lake: Lake) -> None:
-    """row_number() over everything, as a table made anew"""
+    """row_number() over everything, as a table that is recreated"""
     lake.sql(
         "create or replace table rivals.deduplicated using iceberg as select uuid, received_at, "
         "delivery_id from (select *, row_number() over (partition by uuid order by received_at) "
@@ -86,7 +85,7 @@ def timed(lake: Lake, rival: Callable[[Lake], None]) -> float:
 
 
 def watermark(lake: Lake, batch: str) -> float:
-    """dropDuplicatesWithinWatermark over files: seconds of a batch behind a state of all live ones.
+    """Seconds of dropDuplicatesWithinWatermark over files, for a batch on a state of all live ones.
 
     The state is filled first, which is not counted.
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """`plugins`, when dbt asks for it: what a plugin imports of dbt takes a second."""
+    """Import `plugins` only when dbt asks for it: the plugin's imports of dbt take a second."""
     if name != "plugins":
         raise AttributeError(f"module {__name__} has no attribute {name}")
     from dbt_exactly_once.plugin import ExactlyOncePlugin

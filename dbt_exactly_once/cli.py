@@ -32,10 +32,10 @@ COMMANDS = (
 
 
 class Group(click.Group):
-    """Runs one command; an error that a person can mend is one line."""
+    """Runs one command; an error that a person can fix is one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order above: as people come to need them."""
+        """In the order of COMMANDS, in which people come to need them."""
         return list(self.commands)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -48,7 +48,7 @@ class Group(click.Group):
         except KeyboardInterrupt:
             line = "stopped"
         except Exception as error:
-            # pages of the JVM help nobody; the whole is a switch away
+            # a stack of the JVM fills pages and helps nobody; --debug shows it
             if ctx.meta.get(DEBUG):
                 raise
             line = f"{one_line(error)} (--debug shows all of it)"

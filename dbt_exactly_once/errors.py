@@ -1,4 +1,4 @@
-"""Errors that a person can mend, in one line."""
+"""Errors that a person can fix, in one line."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dbt_common.exceptions import DbtRuntimeError
 
 
 class ExactlyOnceError(DbtRuntimeError):
-    """An error that a person can mend; its text is one line: what, where, what to do."""
+    """An error that a person can fix; its text is one line: what, where, what to do."""
 
 
 def one_line(error: BaseException) -> str:
-    """The telling line of an error; those of the JVM come as pages, with the cause at their end."""
+    """The most useful line of an error; a JVM error fills pages, with the cause at the end."""
     text = text_of(error)
     match = re.search(r"\[[A-Z][A-Z_0-9]+(?:\.[A-Z_0-9]+)*\][^\n]*", text)
     causes = re.findall(r"^\s*Caused by: ([^\n]*)", text, re.MULTILINE)
@@ -28,7 +28,7 @@ def one_line(error: BaseException) -> str:
     line = match.group(0) if match else causes[-1] if causes else next(telling, text)
     lost = re.search(r"Failed to connect: (jdbc:\S+)", text)
     if lost:
-        # the driver reports more than the socket below it
+        # the driver's message says more than that of the socket below it
         cause = re.sub(r"^[\w.]+(Exception|Error): ", "", causes[0]) if causes else line
         line = f"the catalog {lost.group(1)} cannot be reached: {cause}"
     # parameters of an address may hold a password
@@ -39,15 +39,15 @@ def one_line(error: BaseException) -> str:
 
 AGAIN = "start the run again: it finishes what was published and repeats what was not"
 MORE_MEMORY = "give Spark's processes more (spark.driver.memory, spark.executor.memory)"
-# messages of a Spark that is going down, and of Py4J and Thrift where its process is not there
+# messages of a Spark that shuts down, and of Py4J and Thrift if Spark's process is gone
 ENDING = r"SparkContext was shut down|stopped SparkContext"
 GONE = r"Answer from Java side is empty|Connection refused|Connection reset|Could not connect to"
 
 
 @contextmanager
 def errors_in_one_line() -> Iterator[None]:
-    """Turn an error that fills pages, or knows only of a socket, into a line with what has
-    happened and what to do.
+    """Turn an error that fills pages, or names only a socket, into one line: what happened and
+    what to do.
     """
     try:
         yield
@@ -56,7 +56,7 @@ def errors_in_one_line() -> Iterator[None]:
     except Exception as error:
         text = text_of(error)
         line = one_line(error)
-        # with a stack of the JVM, which may be about another server that is gone
+        # an error with a stack of the JVM may report that another server is gone, not Spark
         is_javas = "\tat " in text
         if line.startswith("the catalog "):
             line = f"{line.removesuffix('.')} ({AGAIN})"
@@ -74,18 +74,18 @@ def errors_in_one_line() -> Iterator[None]:
 
 
 def keep_errors_out_of_logs() -> None:
-    """PySpark and Py4J log what they raise, with stacks: commands and dbt report it in a line."""
+    """Drop the stacks that PySpark and Py4J log: commands and dbt report each error in a line."""
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_of_py4j)
 
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:
-    """Py4J has no logger of its own for them: it uses the root's."""
+    """Py4J logs errors with the root logger, so its records are known by their file."""
     return "py4j" not in Path(record.pathname).parts
 
 
 def text_of(error: BaseException) -> str:
-    """The text of an error; Py4J asks Java for it, which may have ended. It raises nothing."""
+    """The text of an error. Raises nothing, though Py4J asks Java, which may have ended."""
     try:
         return str(error)
     except Exception as lost:

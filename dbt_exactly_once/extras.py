@@ -1,4 +1,4 @@
-"""What is installed only where somebody asks for it: a line names it before Spark starts."""
+"""Optional dependencies: a missing one is reported in one line before Spark starts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 from dbt_exactly_once.errors import ExactlyOnceError
 
 DISTRIBUTION = "dbt-exactly-once"
-# of each extra what is imported, the package that has it, and what it is for
+# for each extra: the module to import, the package that has it, and what it is for
 EXTRAS = {
     "rabbitmq": ("pika", "pika", "to talk to RabbitMQ"),
     "amqp": ("proton", "python-qpid-proton", "to talk over AMQP 1.0"),
@@ -18,7 +18,7 @@ EXTRAS = {
 
 
 def require_extra(extra: str) -> None:
-    """Stop with one line where the package of an extra cannot be imported."""
+    """Stop with one line if the package of an extra cannot be imported."""
     module, package, purpose = EXTRAS[extra]
     try:
         import_module(module)

@@ -1,4 +1,4 @@
-"""The picture of a document's life in docs/lifecycle.md, made from the seed status_transitions."""
+"""Draws a document's life in docs/lifecycle.md from the seed status_transitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def lifecycle_page(project_folder: Path) -> str:
     """The page: the picture in mermaid, and every step in a table."""
     with (project_folder / SEED).open(encoding="utf-8", newline="") as file:
         steps = list(csv.DictReader(file))
-    # a state that nothing leads out of is an end
+    # a state without a next state is an end
     ends = sorted({s["to_state"] for s in steps} - {s["from_state"] for s in steps})
     arrows = [
         f"    {s['from_state'] or '[*]'} --> {s['to_state']}: {s['caused_by']}" for s in steps

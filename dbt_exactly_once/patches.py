@@ -1,8 +1,8 @@
-"""The members of dbt that are replaced at run time, and why: dbt offers nothing in their place.
+"""The members of dbt that are replaced at run time, since dbt has no extension point for them.
 
-`PATCHES` lists all of them. A command whose project does not have this package gets dbt's own
-members. tests/python/test_patches.py fails when dbt has changed one of them, and when a reason is
-gone.
+`PATCHES` lists all of them, with reasons. A command whose project does not have this package gets
+dbt's own members. tests/python/test_patches.py fails when dbt has changed one of them, and when a
+reason no longer holds.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 COMMANDS_WITH_HOOKS = ("build", "run", "test", "run-operation")
 
 _opening = threading.Lock()
-# the command that has opened a session last
+# the command that opened a session last, and that session
 _opened: tuple[str, SparkSession] | None = None
 
 
 @dataclass(frozen=True)
 class Patch:
-    """A member of a class or module of dbt, and what stands in its place."""
+    """A member of a class or module of dbt, and what replaces it."""
 
     owner: Any
     member: str
@@ -54,7 +54,7 @@ class Patch:
         setattr(self.owner, self.member, self.replacement)
 
     def take_back(self) -> None:
-        """Give dbt its own member back."""
+        """Restore dbt's own member."""
         if ORIGINALS[self] is not None:
             setattr(self.owner, self.member, ORIGINALS[self])
         elif hasattr(self.owner, self.member):
@@ -67,7 +67,8 @@ class Patch:
 def _open_where_the_lake_is(
     manager: type[SparkConnectionManager], connection: Connection
 ) -> Connection:
-    """Open a connection as the adapter does, where the lake is and with the user's functions."""
+    """Open a connection as the adapter does, after making the lake's folders and registering the
+    user's functions."""
     if connection.state == "open":
         return _original_open(manager, connection)
     ensure_place(connection.credentials.server_side_parameters)
@@ -76,7 +77,7 @@ def _open_where_the_lake_is(
     with _opening:
         hooks = load_hooks(flags.PROJECT_DIR) if flags.WHICH in COMMANDS_WITH_HOOKS else None
         if connection.credentials.method == "session":
-            # the adapter would open it with its first statement
+            # the adapter would open the session only with its first statement
             spark = _session_of_this_command(connection.credentials)
             if hooks is not None:
                 register_hooks(hooks, spark)
@@ -89,7 +90,7 @@ def _open_where_the_lake_is(
 
 
 def _session_of_this_command(credentials: SparkCredentials) -> SparkSession:
-    """The session with the settings of the profile, given to it once in a dbt command."""
+    """The session, which gets the settings of the profile once in a dbt command."""
     global _opened
     from pyspark import SparkContext
 
@@ -107,28 +108,28 @@ def _session_of_this_command(credentials: SparkCredentials) -> SparkSession:
 
 
 def _keep_settings(connection: Connection) -> None:
-    """Keep the adapter from giving the session the settings of the profile with each statement.
+    """Stop the adapter from setting the profile's settings again with each statement.
 
-    It would undo what a run has set, and takes as long as a small statement.
+    That would undo what a run has set, and takes as long as a small statement.
     """
     handle = connection.handle.handle
     handle.server_side_parameters = {
         name: value
         for name, value in handle.server_side_parameters.items()
-        # the adapter would ask for Hive's
+        # without it the adapter would set Hive's with each statement
         if name == "spark.sql.catalogImplementation"
     }
 
 
 @contextmanager
 def _error_in_one_line(manager: SparkConnectionManager, sql: str) -> Iterator[None]:
-    """Handle errors as the adapter does, which keeps the whole of them in its log."""
+    """Handle errors as the adapter does, which logs them in full, and raise them in one line."""
     raised: ExactlyOnceError | None = None
     with errors_in_one_line(), _original_handler(manager, sql):
         try:
             yield
         except ExactlyOnceError as error:
-            # one line already, of a handler within this one: the adapter would wrap it again
+            # a nested handler has made it one line already: the adapter would wrap it again
             raised = error
     if raised is not None:
         raise raised
@@ -138,7 +139,7 @@ def _error_in_one_line(manager: SparkConnectionManager, sql: str) -> Iterator[No
 
 
 def _say_what_is_queued(queue: GraphQueue, *arguments: Any, **options: Any) -> None:
-    """Give macros what is queued as what is selected."""
+    """Let macros see the queued nodes as `selected_resources`."""
     _original_queue(queue, *arguments, **options)
     selected_resources.set_selected_resources(queue.get_selected_nodes())
 
@@ -146,7 +147,7 @@ def _say_what_is_queued(queue: GraphQueue, *arguments: Any, **options: Any) -> N
 # ---------------------------------------------------------------- ephemeral models
 
 _COMMENT = re.compile(r"\s*(?:--[^\n]*|/\*.*?\*/)", re.DOTALL)
-# the begin of a query that has CTEs
+# the start of a query that has CTEs
 _WITH = re.compile(r"\s*with\b(?:\s+recursive\b)?", re.IGNORECASE)
 
 
@@ -218,7 +219,7 @@ PATCHES = (
 )
 
 
-# dbt's own, None where it has none
+# dbt's own members, None if dbt has none
 ORIGINALS = {patch: vars(patch.owner).get(patch.member) for patch in PATCHES}
 
 
@@ -229,6 +230,6 @@ def apply_patches() -> None:
 
 
 def take_patches_back() -> None:
-    """Give dbt its own members back."""
+    """Restore dbt's own members."""
     for patch in PATCHES:
         patch.take_back()

@@ -1,4 +1,4 @@
-"""The dbt plugin: dbt finds it in every command and lets it prepare itself."""
+"""The dbt plugin, which dbt finds and initializes in every command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ExactlyOncePlugin(dbtPlugin):
     """Adds `adapter.exactly_once` to the Spark adapter, in a project that has this package."""
 
     def initialize(self) -> None:
-        """Decide for this command; another one may follow in the same process."""
+        """Apply or undo the patches for this command; the next one in the process may differ."""
         if has_package(get_flags().PROJECT_DIR):
             apply_patches()
         else:

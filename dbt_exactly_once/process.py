@@ -1,4 +1,4 @@
-"""Processes: whether the owner of a lock is known to be dead; signals that stop one."""
+"""Processes: whether the owner of a lock is known to be dead; signals that stop this process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ProcessIdentity:
     """A process that cannot be mistaken for a later one with the same number."""
 
     host: str
-    # blank where it is unknown
+    # blank if it is unknown
     machine: str
     boot_id: str
     pid_namespace: str
@@ -47,11 +47,11 @@ class ProcessIdentity:
 
     @classmethod
     def of_properties(cls, properties: Mapping[str, str]) -> ProcessIdentity:
-        """The identity that `as_properties` has given; what is missing is blank."""
+        """The identity that `as_properties` has returned; a missing field is blank."""
         return cls(**{field.name: properties.get(field.name, "") for field in fields(cls)})
 
     def is_known_dead(self) -> bool:
-        """Whether the process has surely ended: False where this process cannot know."""
+        """Whether the process has surely ended; False if this process cannot know."""
         here = ProcessIdentity.own()
         is_here = (self.host, self.machine, self.pid_namespace) == (
             here.host,
@@ -70,20 +70,20 @@ class ProcessIdentity:
 
 
 def _machine(boot_id: str, namespace: str) -> str:
-    """What no other machine has.
+    """An id that no other machine has.
 
-    A container may have the id of its image for that of its machine: there it is the boot's.
+    In a container /etc/machine-id may be the image's, so there the boot id is used.
     """
     if PROC.exists():
         is_machines_own = namespace == FIRST_PID_NAMESPACE
         return (_text(Path("/etc/machine-id")) if is_machines_own else "") or boot_id
     address = uuid.getnode()
-    # without a network card each process makes one up, and marks it so
+    # without a network card, getnode makes up an address per process, and sets this bit in it
     return "" if address >> 40 & 1 else f"{address:012x}"
 
 
 def _pid_namespace() -> str:
-    """The processes that this one sees by their numbers; blank where all see the same."""
+    """The namespace in which this process's pid is valid; blank if the system has none."""
     try:
         return str((PROC / "self/ns/pid").readlink())
     except OSError:
@@ -98,7 +98,7 @@ def _text(path: Path) -> str:
 
 
 def _start_of(pid: int) -> str | None:
-    """When a process started, UNKNOWN where it hides that, None where there is no such process."""
+    """When a process started, UNKNOWN if it hides that, None if there is no such process."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -143,7 +143,7 @@ def at_signals(call: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def stopped_by_signals() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set, so that what has begun is ended in order."""
+    """An event that Ctrl-C and SIGTERM set, so that started work is finished in order."""
     stop = threading.Event()
     with at_signals(stop.set):
         yield stop

@@ -1,7 +1,7 @@
-"""`exactly-once init`: a dbt project around this package, or the package in one that is there.
+"""`exactly-once init`: makes a dbt project that uses this package, or adds it to an existing one.
 
-What it makes is examples/shop under another name. No file that is there is changed but
-dbt_project.yml and packages.yml, and those only by lines at their end.
+A new project is examples/shop under another name. Of the files that exist, only dbt_project.yml and
+packages.yml are changed, and only by lines at their end.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from dbt_exactly_once.adapter.session import PACKAGE, PROJECT_FILE, read_yaml
 from dbt_exactly_once.errors import ExactlyOnceError
 
 PACKAGES_FILE = "packages.yml"
-# where packages may stand instead; dbt refuses a project that has them in both
+# may list packages instead; dbt refuses a project that lists them in both files
 DEPENDENCIES_FILE = "dependencies.yml"
 SELECTORS_FILE = "selectors.yml"
 SELECTOR = "hot_path"
-# packages that each project has, and dbt wants each name once
+# packages that each project has; dbt accepts each name only once
 TAKEN = (PACKAGE, "dbt", "dbt_spark")
-# the example, its name there, and its line of the place of the package
+# the example, its project name, and the path of the package in its packages.yml
 EXAMPLE = "examples/shop"
 EXAMPLE_NAME = "shop"
 EXAMPLE_PLACE = "'../..'"
-# a project that is there needs these of the example; all else it has in its own way
+# the files of the example that an existing project needs; it has its own version of the others
 NEEDED = (
     "macros/materialization_incremental_spark.sql",
     "macros/materialization_seed_spark.sql",
@@ -42,7 +42,7 @@ Echo = Callable[[str], None]
 
 
 def package_folder() -> Path:
-    """The dbt project that this Python package belongs to: within it in a wheel, else around it."""
+    """The dbt project of this Python package: in a wheel within the package, else around it."""
     within = Path(__file__).parent / "project"
     return within if within.is_dir() else Path(__file__).parents[1]
 
@@ -58,7 +58,7 @@ def initialise(folder: Path, echo: Echo) -> list[str]:
 
 
 def install_packages(folder: Path) -> None:
-    """Have dbt put the package where it reads packages."""
+    """Have dbt install the package."""
     from dbt_exactly_once.adapter.dbt_commands import dbt
 
     done = dbt(["deps", "--quiet", f"--project-dir={folder}", f"--profiles-dir={folder}"])
@@ -81,7 +81,7 @@ def _name_for(folder: Path) -> str:
 
 
 def _example(name: str, folder: Path) -> dict[str, str]:
-    """The files of a new project by their places in it."""
+    """The text of each file of a new project, by its path in the project."""
     source = package_folder() / EXAMPLE
     files = {}
     for file in sorted(source.rglob("*")):
@@ -105,14 +105,14 @@ def _is_made_by_tools(place: str) -> bool:
 
 
 def _place_of_package(folder: Path) -> str:
-    """The package as packages.yml names it: from the project's folder, where it lies within."""
+    """The path of the package for packages.yml: relative if it is in the project's folder."""
     package = package_folder().resolve()
     inside = package.is_relative_to(folder)
     return Path(os.path.relpath(package, folder)).as_posix() if inside else package.as_posix()
 
 
 def _write(folder: Path, files: dict[str, str], echo: Echo) -> None:
-    """Write files that are not there; those that are stay."""
+    """Write the files that do not exist; existing ones stay as they are."""
     for place, text in files.items():
         if (folder / place).exists():
             echo(f"{place} is there and stays as it is")
@@ -122,7 +122,7 @@ def _write(folder: Path, files: dict[str, str], echo: Echo) -> None:
         echo(f"{place} is new")
 
 
-# ---------- a project that is there
+# ---------- an existing project
 
 
 def _join(folder: Path, echo: Echo) -> list[str]:
@@ -147,7 +147,7 @@ def _join(folder: Path, echo: Echo) -> list[str]:
 
 
 def _missing_profile(folder: Path, name: str) -> list[str]:
-    """What is left to do unless a target in the project's own folder has Iceberg in its Spark."""
+    """What is left to do if no target in the project's own folder has Iceberg in its Spark."""
     file = folder / "profiles.yml"
     profile = (read_yaml(file) if file.is_file() else {}).get(name) or {}
     outputs = (profile.get("outputs") or {}).values()
@@ -159,7 +159,7 @@ def _missing_profile(folder: Path, name: str) -> list[str]:
 
 
 def _missing_selector(folder: Path) -> list[str]:
-    """What is left to do where a selectors.yml was there before."""
+    """What is left to do if selectors.yml existed before and lacks the selector."""
     selectors = read_yaml(folder / SELECTORS_FILE).get("selectors") or []
     if any(isinstance(entry, dict) and entry.get("name") == SELECTOR for entry in selectors):
         return []
@@ -169,7 +169,7 @@ def _missing_selector(folder: Path) -> list[str]:
 def _add_settings(
     folder: Path, project: dict[str, Any], example: dict[str, Any], echo: Echo
 ) -> list[str]:
-    """Add what dbt wants of the root project; returns what must be added by hand."""
+    """Add the settings that the root project needs; returns what must be added by hand."""
     dispatch = example["dispatch"]
     wanted = {
         "flags": {"skip_nodes_if_on_run_start_fails": True},
@@ -224,7 +224,7 @@ def _add_package(folder: Path, project: dict[str, Any], text: str, echo: Echo) -
 
 
 def _has_package(folder: Path, project: dict[str, Any], lists: list[Any]) -> bool:
-    """Whether this package is installed, or stands in a list of packages."""
+    """Whether this package is installed, or is in a list of packages."""
     installed = folder / project.get("packages-install-path", "dbt_packages") / PACKAGE
     if installed.is_dir():
         return True

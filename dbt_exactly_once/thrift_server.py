@@ -1,8 +1,8 @@
-"""A Thrift server with the lake in it, for dbt (`method: thrift`) and for tools that speak JDBC.
+"""A Thrift server that serves the lake to dbt (`method: thrift`) and to tools that speak JDBC.
 
-dbt gets one session for all connections: resolvers are functions of a session, and the branch that
-a run writes to is a setting of it. Readers get a session each on a server of their own, where no
-run's branch is ever set.
+All connections of dbt share one session: resolvers are functions of a session, and the branch that
+a run writes to is a setting of it. Readers use a server of their own, which gives each of them a
+session, and where no run's branch is ever set.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dbt.adapters.spark.connections import SparkCredentials
     from pyspark.sql import SparkSession
 
-# how often it looks whether Spark is still there
+# how often the server checks that Spark's process is alive
 LOOK_SECONDS = 5.0
 AUTHENTICATION = "spark.hadoop.hive.server2.authentication"
 
@@ -39,7 +39,7 @@ def serve(
     port: int,
     readers: bool = False,
 ) -> None:
-    """Serve until the process is asked to stop; schema: where the ledgers are."""
+    """Serve until the process is asked to stop; schema: that of the ledgers."""
     parameters = credentials.server_side_parameters
     hooks = None if readers else load_hooks(project.folder)
     parameters |= {
@@ -58,7 +58,7 @@ def serve(
     spark.sql("create namespace if not exists default")
     server = spark._jvm.org.apache.spark.sql.hive.thriftserver.HiveThriftServer2
     started = server.startWithContext(spark._jsparkSession.sqlContext())
-    # Spark has set a handler of its own
+    # replaces the signal handler that Spark has set
     with stopped_by_signals() as stop:
         whom = "readers, a session each" if readers else "dbt, one session for all"
         print(f"listening on {host}:{port} for {whom}; Ctrl-C ends it", flush=True)
@@ -68,7 +68,7 @@ def serve(
 
 
 def _wait_for_end(stop: threading.Event, java: subprocess.Popen[bytes]) -> None:
-    """Wait until the process is asked to stop; raises where the Java under Spark has ended."""
+    """Wait until the process is asked to stop; raises if Spark's Java has ended."""
     while not stop.wait(LOOK_SECONDS):
         if java.poll() is not None:
             raise ExactlyOnceError(
@@ -106,8 +106,8 @@ def check_address(credentials: SparkCredentials, host: str, port: int, open_to_a
 def _with_jars_on_class_path(credentials: SparkCredentials, log: Path) -> SparkSession:
     """Open the session with its jars on Java's class path.
 
-    Of jars that are added to a running Java only the first connection finds the classes. So Spark
-    resolves the packages first, where their jars are not known, and is started again with them.
+    If jars are added to a running Java, only the first connection finds their classes. So if the
+    jars are not known yet, Spark first resolves the packages, and is then started again with them.
     """
     parameters = credentials.server_side_parameters
     spark = open_session(credentials, log)
@@ -119,13 +119,13 @@ def _with_jars_on_class_path(credentials: SparkCredentials, log: Path) -> SparkS
     _close_java(spark)
     parameters.pop(PACKAGES, None)
     parameters[CLASS_PATH] = ":".join([*jars, *filter(None, class_path)])
-    # executors on other machines fetch them from here
+    # executors on other machines fetch the jars from this process
     parameters["spark.jars"] = ",".join(jars)
     return open_session(credentials, log)
 
 
 def _close_java(spark: SparkSession) -> None:
-    """End the session and the Java under it: the class path is fixed when Java starts."""
+    """End the session and its Java: the class path is fixed when Java starts."""
     from pyspark import SparkContext
 
     spark.stop()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 STATUSES = ("NEW", "DUPLICATE", "IN_DOUBT")
 LONGEST_MESSAGE = 1000
-# after so many calls in a row that overran their limit the resolver is taken to be down
+# after so many calls in a row that overran their limit, the resolver counts as down
 LIMITS_IN_A_ROW = 3
 IDLE_SECONDS = 5.0
 ATTRIBUTES = tuple(attribute.name for attribute in fields(Delivery))
@@ -35,7 +35,7 @@ NOT_ASKED: Answer = ("NOT_ASKED", None)
 
 
 class Candidates:
-    """The deliveries to ask about, column by column, and the chains they stand in."""
+    """The deliveries to ask about, column by column, and the chains they are in."""
 
     def __init__(self, chains: pa.ListArray) -> None:
         self.rows: pa.StructArray = chains.flatten()
@@ -58,7 +58,7 @@ class Candidates:
         }
 
     def ends_chain(self, number: int, answer: Answer) -> bool:
-        """Whether those behind it are not asked before the chain is looked at again."""
+        """Whether this answer ends the chain for now: later candidates of it are not asked."""
         result, _ = answer
         return result == "NOT_ASKED" or (result in self._ends_on and self._ends_on[result][number])
 
@@ -80,7 +80,7 @@ class Candidates:
 
 
 def judge(answer: Any) -> Answer:
-    """Result and message of what a resolver has returned; INVALID where it is no answer."""
+    """Result and message of what a resolver has returned; INVALID if it is not an answer."""
     status, message = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
     if not isinstance(status, str) or status not in STATUSES:
         return "INVALID", cut(f"answered {answer!r}, not one of {', '.join(STATUSES)}")
@@ -107,7 +107,7 @@ def failed(error: BaseException) -> Answer:
 
 
 def cut(message: str) -> str:
-    """As much of a message as is kept; half of a surrogate pair becomes a question mark."""
+    """The part of a message that is kept; half of a surrogate pair becomes a question mark."""
     return message[:LONGEST_MESSAGE].encode("utf-8", "replace").decode("utf-8")
 
 
@@ -142,7 +142,7 @@ class Calls:
         self.ended.set()
 
     def wait(self, limit: float) -> bool:
-        """Wait for their end; False where one takes longer than its limit in seconds."""
+        """Wait for their end; False if one takes longer than its limit in seconds."""
         while True:
             if self.ended.wait(max(self.started + limit - time.monotonic(), 0.001)):
                 return True
@@ -153,10 +153,10 @@ class Calls:
 
 
 class Caller:
-    """The thread that calls resolvers; left behind with a call that hangs, and replaced.
+    """The thread that calls resolvers; if a call hangs, the thread is abandoned and replaced.
 
-    It closes what the resolvers have made in it once it has had nothing to do for a while: Spark
-    ends its workers without what Python runs at exit.
+    After some idle seconds it closes what resolvers have made in it: Spark ends its workers without
+    running Python's exit handlers.
     """
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ class Asking:
     def ask(
         self, candidates: Candidates, rows: Sequence[int], answers: list[Answer | None]
     ) -> None:
-        """Put the answers for the chains in some rows in their places, up to one that ends each."""
+        """Fill in the answers for the chains of some rows, each up to the answer that ends it."""
         open_chains = [candidates.chains[row] for row in rows if candidates.chains[row]]
         while open_chains:
             numbers = [chain.start for chain in open_chains]
@@ -220,7 +220,7 @@ class Asking:
     def _make_calls(
         self, total: int, make: Callable[[int], list[Answer]], answers_per_call: int
     ) -> list[Answer]:
-        """Make calls until all have answered, overrun their limit, or the resolver is down."""
+        """Make calls until each has answered or overrun its limit, or the resolver is down."""
         global _caller
         made: list[list[Answer]] = []
         while len(made) < total:
@@ -283,13 +283,13 @@ def _values(table: Any, column: str, is_pandas: bool) -> list[Any]:
     return values.astype(object).where(values.notna(), None).tolist()
 
 
-# ---- what is being asked, for whoever finds this process dead
+# ---- what is being asked, in case this process dies
 
 
 class Trace:
-    """A small file that names the deliveries that a resolver is asked about just now.
+    """A small file that names the deliveries that a resolver is being asked about.
 
-    It is mapped into memory, so that it costs little and outlives the process. Where the folder
+    It is mapped into memory, so that it costs little and outlives the process. If the folder
     is on another host, nothing is written.
     """
 
@@ -313,7 +313,7 @@ class Trace:
             self._map[: len(text) + 1] = text + b"\0"
 
     def has_answered(self) -> None:
-        """Nothing is asked just now, unless the answer is of a call that was left behind."""
+        """Clear the trace, unless the answer comes from an abandoned call."""
         if self._map is not None and self._thread == threading.get_ident():
             self._map[0] = 0
 
@@ -350,12 +350,12 @@ def answer_chains(
 
 
 def _as_array(candidates: Candidates, answers: list[Answer | None]) -> pa.Array:
-    """The answers of each chain, shorter than the chain where an answer has ended it."""
+    """The answers of each chain; fewer than its candidates if an answer has ended it."""
     import pyarrow as pa
 
     given = [answer for answer in answers if answer is not None]
     delivery_ids = candidates.rows.field("delivery_id")
-    # chains follow each other, and of each the first ones are answered
+    # the chains are one after the other in `answers`; in each, the first candidates are answered
     ends: Iterable[int] = (chain.stop for chain in candidates.chains)
     if len(given) < len(answers):
         is_given = [answer is not None for answer in answers]
@@ -381,7 +381,7 @@ def availabilities(batches: Iterator[pa.Array], load: Callable[[str], None]) -> 
 
 
 def _is_available(name: str, load: Callable[[str], None]) -> tuple[bool, str | None]:
-    """An error or another answer than True or False is a no, with the reason."""
+    """An error, or an answer other than True or False, is a no, with the reason."""
     try:
         load(name)
         answer = registry.get("resource_monitor", name).function()

@@ -1,4 +1,4 @@
-"""What a user's module imports: the decorators, the delivery that a resolver is given, the error.
+"""What a user's module imports: the decorators, the delivery that a resolver gets, the error.
 
 The names and meanings follow the document resolver services of webMethods Integration Server
 (specifications pub.publish:documentResolverSpec and pub.jms:documentResolverSpec).
@@ -25,25 +25,26 @@ NAME = re.compile(r"[A-Za-z_][\w.-]*")
 
 
 class TransientError(Exception):
-    """Raise it where the cause will go away: a database that is down, a time-out.
+    """Raise it if the cause will go away: a database that is down, a time-out.
 
-    By the trigger's settings the delivery then waits and the trigger is suspended
-    (`suspend_on_preprocessing_error`, or `on_retry_failure` suspend), or the delivery is IN_DOUBT.
+    The trigger's settings decide what follows. Either the delivery waits and the trigger is
+    suspended (`suspend_on_preprocessing_error`, or `on_retry_failure` suspend), or the delivery is
+    IN_DOUBT.
     """
 
 
 class RegistrationError(Exception):
-    """A module of this folder cannot be used; the text has the remedy."""
+    """A module of this folder cannot be used; the message has the remedy."""
 
 
 class HasDocument:
-    """What Delivery and Work offer of their document."""
+    """What Delivery and Work have in common: a document."""
 
     document: str | None
 
     @cached_property
     def document_json(self) -> Any:
-        """The document parsed as JSON, None where it is none."""
+        """The document parsed as JSON, None if it is not JSON."""
         if self.document is None:
             return None
         try:
@@ -59,7 +60,7 @@ class Delivery(HasDocument):
     document_type_name: the type that trigger conditions name.
     redelivery_count: as the transport gives it, one higher for a recovery; None without one.
     uuid, track_id, event_id: the ids it came with (JMS: uuid property and JMSMessageID).
-    document: its text, edited where it was resubmitted with another one.
+    document: its text, or the text that it was resubmitted with.
     transport: one of seeds/transports.csv.
     received_at: when it was taken from the transport, UTC.
     """
@@ -82,7 +83,7 @@ class Hook:
     kind: str
     name: str
     function: Callable[..., Any]
-    # pandas or pyarrow where the function takes a table of deliveries, None where it takes one
+    # pandas or pyarrow if the function takes a table of deliveries, None if it takes one delivery
     table: str | None = None
 
 
@@ -93,7 +94,7 @@ class Registry:
         self._hooks: dict[tuple[str, str], Hook] = {}
 
     def add(self, hook: Hook) -> None:
-        """Keep a function; raises RegistrationError where its name is taken or unusable."""
+        """Keep a function; raises RegistrationError if its name is taken or unusable."""
         if not isinstance(hook.name, str) or not NAME.fullmatch(hook.name):
             raise RegistrationError(
                 f"{hook.kind} {hook.name!r} cannot be named so: use letters, digits, _ . and -"
@@ -107,7 +108,7 @@ class Registry:
         self._hooks[hook.kind, hook.name] = hook
 
     def get(self, kind: str, name: str) -> Hook:
-        """The function registered under a name; raises KeyError where there is none."""
+        """The function registered under a name; raises KeyError if there is none."""
         return self._hooks[kind, name]
 
     def hooks(self) -> list[tuple[str, str]]:
@@ -126,9 +127,9 @@ def resolver(name: str) -> Callable[[Function], Function]:
     """Register a function that settles what count and history cannot.
 
     It takes one `Delivery` and returns "NEW", "DUPLICATE" or "IN_DOUBT", or that and a message of
-    up to 1,000 characters. Where its argument is annotated as a pandas.DataFrame or a
-    pyarrow.Table, it takes a table with a column for each attribute of Delivery and returns one of
-    as many rows in the same order, with a column `status` and, if you like, `message`.
+    up to 1,000 characters. If its argument is annotated as a pandas.DataFrame or a pyarrow.Table,
+    it takes a table with a column for each attribute of Delivery. It then returns a table of as
+    many rows in the same order, with a column `status` and, if you like, `message`.
     """
 
     def register(function: Function) -> Function:
@@ -142,8 +143,8 @@ def resolver(name: str) -> Callable[[Function], Function]:
 def resource_monitor(name: str) -> Callable[[Function], Function]:
     """Register a function without arguments that returns whether a resource is available again.
 
-    A trigger that an error has suspended and that names it in `resource_monitor` is resumed by the
-    first run in which it returns True.
+    If an error has suspended a trigger that names it in `resource_monitor`, the first run in which
+    it returns True resumes the trigger.
     """
 
     def register(function: Function) -> Function:
@@ -186,7 +187,7 @@ def _only_argument(kind: str, name: str, function: Callable[..., Any]) -> inspec
 
 
 def _table_of(annotation: Any) -> str | None:
-    """The library whose table an annotation names; looked up by name, so that none is imported."""
+    """The library whose table an annotation names; compared by name, to import neither library."""
     if not isinstance(annotation, str):
         module = getattr(annotation, "__module__", "")
         annotation = f"{module}.{getattr(annotation, '__qualname__', '')}"
@@ -205,10 +206,10 @@ def _place(function: Callable[..., Any]) -> str:
 class once_per_worker(Generic[Value]):  # noqa: N801 (a decorator)
     """Make something once per worker process, such as a connection, and close it at the end.
 
-    Decorate a generator function that yields it; what stands behind the yield closes it. A call
-    gives what was made. It is closed by the thread that made it, once no resolver was called for
-    some seconds. A call that overruns its time limit is left behind with what it holds, and the
-    next one gets a new one.
+    Decorate a generator function that yields it; the code after the yield closes it. A call returns
+    what was yielded. The thread that made it closes it once no resolver was called for some
+    seconds. A call that overruns its time limit is abandoned with what it holds, and the next call
+    makes a new one.
     """
 
     def __init__(self, function: Callable[[], Iterator[Value]]) -> None:
@@ -238,7 +239,7 @@ _of_thread = threading.local()
 
 @atexit.register
 def close_resources() -> None:
-    """Close what this thread has made, latest first; an error on the way stops none."""
+    """Close what this thread has made, latest first; an error does not stop the others."""
     made = _of_thread.__dict__.get("made", {})
     while made:
         _, (_, generator) = made.popitem()

@@ -14,7 +14,7 @@ class Work(HasDocument):
     """A document that a service is to process now.
 
     attempt: counts from 1, and again from 1 after the trigger was resumed.
-    document: its text as it was received, or edited where it was resubmitted with another one.
+    document: its text as it was received, or the text that it was resubmitted with.
     errors_to: where the publisher wants errors to go.
     received_at: when it was taken from the transport, UTC.
     """
@@ -35,7 +35,7 @@ def service(name: str) -> Callable[[Function], Function]:
     """Register a function that processes documents, under the name that trigger conditions give.
 
     It takes one `Work`. When it returns, the document is processed; a text that it returns is kept
-    as the message. Where it raises `TransientError` it is called again, as the trigger's retry
+    as the message. If it raises `TransientError`, it is called again, as the trigger's retry
     settings allow; any other error ends the document as failed. It runs in the process of
     `exactly-once worker`, in a thread, and never in a Spark task.
     """

@@ -1,1 +1,1 @@
-"""How dbt and the commands reach Spark and the lake: engine, session, its start, its version."""
+"""How dbt and the commands reach Spark and the lake: engine, session, startup, lake version."""

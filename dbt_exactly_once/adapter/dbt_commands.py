@@ -1,4 +1,4 @@
-"""dbt in this process, one command after the other, with a project that was parsed once."""
+"""Runs dbt commands in this process, one after the other, with a project that was parsed once."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 # what the macros of this package put before a line for people
 PREFIX = "exactly_once: "
-# and dbt's names of the events of such lines: a service that is a model warns of its failures
+# dbt's names of the events of such lines; a service that is a model reports failures as warnings
 FOR_PEOPLE = ("JinjaLogInfo", "JinjaLogWarning")
-# on the screen; logs/dbt.log has each node, and the whole text of an error
+# nothing on the screen; logs/dbt.log has each node, and the whole text of an error
 SILENT = ("--quiet", "--log-level", "none", "--log-level-file", "info")
 TESTS = ("test", "unit_test")
 
@@ -36,7 +36,7 @@ class Outcome:
 
     @property
     def has_built(self) -> bool:
-        """Whether all models were built, whatever tests behind them have found."""
+        """Whether all models were built, even if their tests have failed."""
         results = getattr(self.result.result, "results", None) or []
         of_models = [
             str(item.status)
@@ -47,7 +47,7 @@ class Outcome:
 
     @property
     def failures(self) -> list[str]:
-        """What has failed, a line each; none where the command has succeeded."""
+        """What has failed, a line each; none if the command has succeeded."""
         if self.result.success:
             return []
         found = [f"{name}: {_in_a_line(message)}" for name, message in failed_nodes(self.result)]
@@ -57,7 +57,7 @@ class Outcome:
 
 
 def dbt(arguments: Sequence[str], manifest: Manifest | None = None) -> Outcome:
-    """Run a dbt command in this process; manifest: the project, where it is parsed already."""
+    """Run a dbt command in this process; manifest: the project, if it is parsed already."""
     messages: list[str] = []
     errors: list[str] = []
 
@@ -74,21 +74,21 @@ def dbt(arguments: Sequence[str], manifest: Manifest | None = None) -> Outcome:
 
 
 def parse(place: Sequence[str]) -> Manifest:
-    """The project as dbt parses it; place: the options with its folders."""
+    """The project as dbt parses it; place: the options that name its folders."""
     parsed = dbt(["parse", *SILENT, *place])
     if not parsed.result.success:
         raise ExactlyOnceError(f"the project cannot be parsed: {parsed.failures[0]}")
     manifest = parsed.result.result
     assert isinstance(manifest, Manifest)
-    # what macros see of it
+    # what macros see as `graph`
     manifest.build_flat_graph()
     return manifest
 
 
 def forget_compiled(manifest: Manifest) -> None:
-    """Let a command compile what an earlier one with the same manifest has compiled.
+    """Let a command compile again what an earlier one with the same manifest has compiled.
 
-    dbt takes ephemeral models, whose SQL is another in each run, for compiled.
+    Otherwise dbt would reuse the SQL of ephemeral models, which differs from run to run.
     """
     for node in manifest.nodes.values():
         if isinstance(node, CompiledNode):
@@ -106,6 +106,6 @@ def failed_nodes(result: dbtRunnerResult) -> list[tuple[str, str]]:
 
 
 def _in_a_line(message: str) -> str:
-    """A message of dbt's without the line of where it was raised."""
+    """A message of dbt in one line, without the part that says where it was raised."""
     kept = re.sub(r"(\w+ Error)( in .*)?\n", "", message)
     return one_line(Exception(kept.replace(PREFIX, "")))

@@ -1,8 +1,8 @@
-"""The one way in which the Python side talks to Spark: SQL, through whatever is connected to it.
+"""The one way in which the Python side talks to Spark: SQL, through any kind of connection.
 
-What a run asks of its tables again and again (branches, properties, settings) is a statement of
-SQL each, which takes Spark longer to plan than to answer. Where Spark runs in this process's own
-session, the same is asked of Iceberg itself.
+A run asks for branches, properties and settings again and again. In SQL each of these is a
+statement, which takes Spark longer to plan than to answer. If this process has the session itself,
+SessionEngine asks Iceberg and the session directly instead.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Run = Callable[[str], "list[tuple[Any, ...]]"]
-# in the summary of each snapshot that a run makes
+# the entry with the run's id in the summary of each snapshot that a run makes
 RUN_ID = "run-id"
-# What the SQL of this project means depends on these, so no profile decides them: each session gets
-# them before its first statement.
+# The meaning of this project's SQL depends on these, so a profile cannot change them: each session
+# gets them before its first statement.
 SESSION_SETTINGS = {
     # an overwrite that selects no rows empties its table
     "spark.sql.sources.partitionOverwriteMode": "static",
@@ -44,7 +44,7 @@ class Engine:
         return self._run(sql)
 
     def catalog(self) -> str:
-        """The catalog that names of tables are looked up in."""
+        """The catalog in which table names are looked up."""
         if self._catalog is None:
             self._catalog = str(self.rows("select current_catalog()")[0][0])
         return self._catalog
@@ -54,28 +54,28 @@ class Engine:
         self.rows(f"set `{key}`=`{value}`")
 
     def reset(self, key: str) -> None:
-        """Bring a setting of the session back to what it was at its start."""
+        """Reset a setting of the session to its value at the session's start."""
         self.rows(f"reset `{key}`")
 
     def setting(self, key: str) -> str | None:
-        """A setting of the session, None where it has none."""
+        """A setting of the session, None if it is not set."""
         value = str(self.rows(f"set `{key}`")[0][1])
         return None if value == "<undefined>" else value
 
     def properties(self, relation: str) -> dict[str, str] | None:
-        """The properties of a table, read fresh; None where there is no such table.
+        """The properties of a table, read fresh; None if there is no such table.
 
-        With the reserved ones that Iceberg shows among them, `current-snapshot-id` for one.
+        They include the reserved ones that Iceberg shows, such as `current-snapshot-id`.
         """
         schema, _, name = relation.rpartition(".")
         if name not in {str(row[1]) for row in self.rows(f"show tables in {schema}")}:
             return None
         try:
             self.rows(f"refresh table {relation}")
-            # the same statement shows those of a table
+            # the same statement works for a table
             return self.view_properties(relation)
         except Exception:
-            # gone since it was listed
+            # the table was dropped after it was listed
             return None
 
     def view_properties(self, relation: str) -> dict[str, str]:
@@ -83,7 +83,7 @@ class Engine:
         return {str(key): str(value) for key, value in self.rows(f"show tblproperties {relation}")}
 
     def snapshot_runs(self, relations: Sequence[str]) -> dict[str, str | None]:
-        """Of each table the run that has made its current snapshot, read fresh."""
+        """For each table, the run that made its current snapshot, read fresh."""
         made = (
             f"select '{relation}', max_by(summary['{RUN_ID}'], committed_at) "
             f"from {relation}.snapshots"
@@ -94,11 +94,11 @@ class Engine:
     def columns(self, relation: str) -> list[str]:
         """The names of a table's columns, in the table's order."""
         described = [str(row[0]) for row in self.rows(f"describe table {relation}")]
-        # partitioning and the like follow behind an empty line
+        # partitioning and the like follow after an empty line
         return described[: described.index("")] if "" in described else described
 
     def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Of each table the snapshots of its branches and tags by their names, read fresh."""
+        """For each table, the snapshots of its branches and tags by name, read fresh."""
         sql = "\nunion all\n".join(
             f"select '{relation}', name, cast(snapshot_id as string) from {relation}.refs"
             for relation in relations
@@ -111,7 +111,7 @@ class Engine:
     def commits_between(self, relation: str, start: str, end: str) -> list[str] | None:
         """The kinds of a table's commits after one snapshot up to another, the last one first.
 
-        None where a snapshot is gone, or the first is not an ancestor of the second.
+        None if a snapshot is gone, or the first is not an ancestor of the second.
         """
         snapshots = self._parents(relation)
         kinds = []
@@ -126,7 +126,7 @@ class Engine:
         return snapshot in self._parents(relation)
 
     def parent(self, relation: str, snapshot: str) -> str | None:
-        """The snapshot before a snapshot of a table, None where nothing is known of it."""
+        """The parent of a snapshot of a table; None if it has none, or if the snapshot is gone."""
         return self._parents(relation).get(snapshot, (None, None))[0]
 
     def _parents(self, relation: str) -> dict[str, tuple[str | None, str]]:
@@ -140,49 +140,49 @@ class Engine:
         }
 
     def commit_no_rows(self, relation: str) -> None:
-        """Make a snapshot that changes no row: the first of a table is its main."""
+        """Make a snapshot that changes no row. The first snapshot of a table creates its main."""
         self.rows(f"insert into {relation} select * from {relation} where false")
 
     def fast_forward(self, relation: str, branch: str) -> None:
-        """Move main to a branch that starts from it and drop the branch; Iceberg refuses others."""
+        """Move main to a branch and drop the branch; Iceberg refuses one that has left main."""
         catalog = self.catalog()
         self.rows(f"call {catalog}.system.fast_forward('{catalog}.{relation}', 'main', '{branch}')")
         self.drop_branch(relation, branch)
 
     def drop_branch(self, relation: str, branch: str) -> None:
-        """Drop a branch of a table, where it has it."""
+        """Drop a branch of a table, if it exists."""
         self.rows(f"alter table {relation} drop branch if exists {branch}")
 
     def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> int | None:
         """Keep the rows of a table in memory, as a temporary view, if they are few.
 
-        Returns their number, None where they are not kept. Of a view they are kept whatever their
-        number. snapshot: that of the table to read, None for the current one. SQL alone cannot do
-        it.
+        Returns the number of rows, None if they are not kept. The rows of a view are always kept.
+        snapshot: the one of the table to read, None for the current one. SQL alone cannot keep
+        rows.
         """
         return None
 
     def keep_snapshot_in_memory(self, relation: str, snapshot: str) -> tuple[str, int] | None:
-        """Keep the rows of a snapshot until the session is asked for another one of the table.
+        """Keep the rows of a snapshot until another snapshot of the table is asked for.
 
-        Returns the name of the copy, which the session may have had already, and their number; None
-        where they are not kept.
+        Returns the name of the copy, which an earlier call may have made, and the number of rows;
+        None if they are not kept.
         """
         return None
 
     def empty(self, relation: str, run_id: str, properties: Mapping[str, str]) -> bool:
-        """Delete all rows of a table that has certain properties, as a run; says whether.
+        """As a run, delete all rows of a table if it has these properties; returns whether it did.
 
-        SQL takes as long for it as for a small table.
+        Not done in SQL, where it takes as long as to write a small table.
         """
         return False
 
     def forget_in_memory(self, names: Iterable[str]) -> None:
-        """Drop such views."""
+        """Drop the temporary views that keep_in_memory has made."""
 
 
 def run_in(spark: SparkSession) -> Run:
-    """What runs a statement in a session that this process has opened itself, outside of dbt."""
+    """A function that runs SQL in a session that this process has opened itself, outside of dbt."""
     return lambda sql: [tuple(row) for row in spark.sql(sql).collect()]
 
 
@@ -190,19 +190,19 @@ def literal(value: object) -> str:
     """A SQL literal of a text, or null."""
     if value is None:
         return "null"
-    # half of a surrogate pair is no text: it cannot be sent to Spark
+    # half of a surrogate pair has no UTF-8, so it cannot be sent to Spark
     text = str(value).encode(errors="replace").decode()
     text = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{text}'"
 
 
 def time_literal(moment: datetime | None) -> str:
-    """A SQL literal of a time, or null; a time without a zone is in that of this process."""
+    """A SQL literal of a time, or null; a time without a zone is in this process's zone."""
     if moment is None:
         return "cast(null as timestamp)"
     return f"timestamp '{in_utc(moment):%Y-%m-%d %H:%M:%S.%f}+00:00'"
 
 
 def in_utc(value: Any) -> Any:
-    """A time in UTC, any other value as it is: Spark gives times in the zone of this process."""
+    """A time in UTC, any other value as it is; Spark returns times in this process's zone."""
     return value.astimezone(timezone.utc) if isinstance(value, datetime) else value

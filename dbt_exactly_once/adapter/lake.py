@@ -11,17 +11,17 @@ from dbt_exactly_once.errors import ExactlyOnceError
 
 SQLITE = "jdbc:sqlite:"
 TYPE_SETTING = re.compile(r"spark\.sql\.catalog\.\w+\.type")
-# those that Iceberg makes; another one is named by its class, as catalog-impl
+# the types that Iceberg knows; any other catalog is named by its class, in catalog-impl
 CATALOG_TYPES = ("bigquery", "glue", "hadoop", "hive", "jdbc", "nessie", "rest")
-# a REST catalog gives its warehouses names
+# the warehouse of a REST catalog is a name, not a path
 NAMES_WAREHOUSES = "rest"
 CATALOG_SETTING = re.compile(r"(spark\.sql\.catalog\.\w+)\.(uri|warehouse)")
 
 
 def local_places(settings: Mapping[str, Any]) -> dict[str, Path]:
-    """By setting what of a lake is on the local disk: the file of a catalog, the folder of files.
+    """The paths of a lake on the local disk, by setting: a catalog's file, a warehouse's folder.
 
-    Raises ExactlyOnceError where a catalog is of no type that Iceberg knows, or its file is lost.
+    Raises ExactlyOnceError if a catalog is of no type that Iceberg knows, or its file is lost.
     """
     places: dict[str, Path] = {}
     for name, value in settings.items():
@@ -39,7 +39,7 @@ def local_places(settings: Mapping[str, Any]) -> dict[str, Path]:
         is_name = str(settings.get(f"{catalog}.type")).lower() == NAMES_WAREHOUSES
         if kind == "warehouse" and (is_name or re.match(r"[a-z0-9]+:", value)):
             continue
-        # behind the file of a catalog options of SQLite's may stand
+        # SQLite's options may follow the file of a catalog
         file = value.removeprefix(SQLITE).partition("?")[0] if kind == "uri" else value
         places[name] = Path(file).expanduser().absolute()
     for name, place in places.items():
@@ -64,8 +64,8 @@ def catalog_settings(parameters: Mapping[str, str]) -> tuple[str, dict[str, str]
 def ensure_place(server_side_parameters: dict[str, str]) -> None:
     """Make the folders of a lake on the local disk; leave a lake elsewhere alone.
 
-    SQLite does not make the folder of its file. A relative place, as `--profiles-dir .` gives, is
-    made absolute in the parameters, since Iceberg writes down where its files are.
+    SQLite does not make the folder of its file. A relative path, as `--profiles-dir .` gives, is
+    made absolute in the parameters, since Iceberg stores the paths of its files.
     """
     for name, place in local_places(server_side_parameters).items():
         if name.endswith(".uri"):
@@ -78,7 +78,7 @@ def ensure_place(server_side_parameters: dict[str, str]) -> None:
 
 
 def _refuse_lost_catalog(catalog: Path, warehouse: Path) -> None:
-    """A lake whose catalog is gone looks like an empty one, and all would be decided again."""
+    """Refuse a lake whose catalog is gone: it looks empty, and all would be decided again."""
     try:
         if catalog.exists():
             return

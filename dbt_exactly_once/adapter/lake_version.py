@@ -1,7 +1,7 @@
-"""The version of a lake: what its tables look like, so that no command uses one of another version.
+"""The version of a lake's table layout, so that no command uses a lake of another version.
 
 The table `published_runs` carries the version as a property. A lake whose `published_runs` has no
-such property was made by 0.1.0 and is of version 1. See migration.py for how it becomes another.
+such property was made by 0.1.0 and is of version 1. migration.py brings it to this version.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 LAKE_VERSION = 5
 VERSION_PROPERTY = "exactly-once.lake-version"
 RECORD = "published_runs"
-# ends the name of a table in the catalog that it was moved away from
+# suffix of a table's name in the catalog that it was moved away from
 MOVED = "__moved"
 
 
 def version_of(engine: Engine, record: str) -> int | None:
-    """The version of the lake with that `published_runs`; None where there is no such table.
+    """The version of the lake with that `published_runs`; None if there is no such table.
 
-    Raises ExactlyOnceError where the lake is of a later version than this package.
+    Raises ExactlyOnceError if the lake is of a later version than this package.
     """
     properties = engine.properties(record)
     if properties is None:
@@ -61,7 +61,7 @@ def check_lake(spark: SparkSession, schema: str) -> None:
 
 
 def moved_away(schema: str) -> ExactlyOnceError:
-    """The error of a command in the catalog that a lake was moved away from."""
+    """The error for a command that uses the catalog that a lake was moved away from."""
     return ExactlyOnceError(
         f"exactly_once: the tables of {schema} have moved to another catalog: use the target that "
         "leads to it"
@@ -69,7 +69,7 @@ def moved_away(schema: str) -> ExactlyOnceError:
 
 
 def check_columns(relation: str, lacking: Iterable[str]) -> None:
-    """Refuse a table that lacks columns, where no `published_runs` has the lake's version."""
+    """Refuse a table that lacks columns, if there is no `published_runs` to carry the version."""
     names = ", ".join(lacking)
     if names:
         raise ExactlyOnceError(
@@ -81,6 +81,6 @@ def check_columns(relation: str, lacking: Iterable[str]) -> None:
 def lacking_columns(
     engine: Engine, relation: str, columns: Iterable[tuple[str, str, str]]
 ) -> list[tuple[str, str, str]]:
-    """Of columns (name, type, description) those that a table does not have."""
+    """The columns (name, type, description) that a table does not have."""
     present = engine.columns(relation)
     return [column for column in columns if column[0] not in present]

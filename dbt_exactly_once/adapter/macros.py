@@ -1,4 +1,4 @@
-"""Macros of this package that Python asks as well, rendered without dbt."""
+"""Macros of this package that Python calls as well, rendered without dbt."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import jinja2
 
 
 def macro_result(package_folder: Path, file: str, name: str, **arguments: Any) -> Any:
-    """What a macro returns, or else its text.
+    """What a macro returns, or its text if it returns nothing.
 
-    file: below macros/, without its suffix; its macros use `return` alone of dbt.
+    file: its path below macros/, without suffix. Of dbt's functions its macros may use only
+    `return`.
     """
     text = (package_folder / "macros" / f"{file}.sql").read_text(encoding="utf-8")
     call = f"{{{{ {name}({', '.join(f'{key}={key}' for key in arguments)}) }}}}"

@@ -22,15 +22,15 @@ from dbt_exactly_once.adapter.startup import (
 )
 from dbt_exactly_once.errors import ExactlyOnceError
 
-# of the profile that is written for it
+# the names in the profile that is written for the preparing run
 PROFILE = "exactly_once"
 TARGET = "local"
 
 
 def prepare(project: Project, profiles_dir: str | None, target: str | None) -> str:
-    """Make the archive for a target where there is none yet; returns what was done.
+    """Make the archive for a target if there is none yet; returns what was done.
 
-    The classes are those of a run in a lake of its own, which is thrown away.
+    The classes are those that a run loads. It runs in a lake of its own, which is thrown away.
     """
     credentials = read_credentials(project, profiles_dir, target)
     parameters = credentials.server_side_parameters
@@ -38,7 +38,7 @@ def prepare(project: Project, profiles_dir: str | None, target: str | None) -> s
         "local"
     ):
         return "nothing to prepare: this target does not run Spark on this machine"
-    # dbt seed and dbt build run below: never in a lake that is in use
+    # dbt seed and dbt build run below: they must not touch a lake that is in use
     if not str(catalog_settings(parameters)[1].get("uri")).startswith(SQLITE):
         return "nothing to prepare: this target's catalog is not a file on this machine"
     archive = archive_of(quickened(parameters))
@@ -50,14 +50,14 @@ def prepare(project: Project, profiles_dir: str | None, target: str | None) -> s
     with tempfile.TemporaryDirectory(prefix="exactly_once_") as folder:
         place = Path(folder)
         write_profile(place, parameters)
-        # loads the seeds, and lets Spark fetch and name the jars
+        # loads the seeds; Spark fetches the jars, and their paths are stored
         _dbt(project, place, ["seed"], {})
         archive = archive_of(quickened(parameters))
         if archive is None:
             return f"no archive was made: the jars of {PACKAGES} are not on this machine"
         written = archive.with_suffix(f".{os.getpid()}")
         try:
-            # what runs on a schedule, so its classes are what is worth keeping
+            # a scheduled run does this, so its classes are worth keeping
             command = ["build", "--selector", "hot_path"]
             _dbt(project, place, command, {WRITE_ARCHIVE: str(written)})
             if not written.exists():
@@ -80,9 +80,9 @@ def _can_keep_files() -> bool:
 
 
 def write_profile(place: Path, parameters: dict[str, Any]) -> None:
-    """Write a profiles.yml for the target with its lake in another place.
+    """Write a profiles.yml for the target with its lake in another folder.
 
-    Another catalog on a server stays what it is.
+    Any other catalog, on a server, stays as it is.
     """
     moved = dict(parameters)
     for name, value in parameters.items():
@@ -115,7 +115,7 @@ def _dbt(project: Project, place: Path, command: list[str], settings: dict[str, 
             *command,
             f"--project-dir={project.folder}",
             f"--profiles-dir={place}",
-            # whatever the project and DBT_PROFILE and DBT_TARGET name
+            # overrides what the project, DBT_PROFILE and DBT_TARGET name
             f"--profile={PROFILE}",
             f"--target={TARGET}",
             f"--target-path={place / 'target'}",

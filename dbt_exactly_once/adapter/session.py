@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PROJECT_FILE = "dbt_project.yml"
-# the name of this dbt project, also where another one uses it
+# the name of this dbt project, also as the package of another one
 PACKAGE = "exactly_once"
 
-# of each thread: the session whose class loader it uses already, see share_compiled_code
+# for each thread: the session whose class loader it uses already, see share_compiled_code
 _sharing = threading.local()
 
 
@@ -41,12 +41,12 @@ class Project:
 
     folder: Path
     variables: dict[str, Any]
-    # where this project's files are: the same folder, or dbt's copy of the package in it
+    # where the files of exactly_once are: the same folder, or dbt's copy of the package in it
     package_folder: Path
 
     @property
     def spark_log(self) -> Path:
-        """Where Spark writes to, if a command starts it."""
+        """The log file of Spark, if a command starts it."""
         return self.folder / "logs" / "spark.log"
 
     @property
@@ -54,7 +54,7 @@ class Project:
         return str(self.variables["landing_schema"])
 
     def seed_file(self, name: str) -> Path:
-        """The CSV of a seed: the project's own where it has one, else the package's."""
+        """The CSV of a seed: the project's own if it has one, else the package's."""
         folders = [*folders_of(self.folder, "seed"), *folders_of(self.package_folder, "seed")]
         found = (file for folder in folders for file in sorted(folder.rglob(f"{name}.csv")))
         file = next(found, None)
@@ -87,11 +87,11 @@ def find_project(project_dir: str | Path | None = None) -> Project:
 
 
 def has_package(project_dir: str | Path) -> bool:
-    """Whether the project in a folder is this one, or has it as a package; in doubt it is so."""
+    """Whether the project in a folder is this one, or has it as a package; True if unclear."""
     folder = Path(project_dir)
     content = read_yaml(folder / PROJECT_FILE)
     packages = str(content.get("packages-install-path", "dbt_packages"))
-    # only dbt knows what Jinja stands for
+    # only dbt can render the Jinja in it
     is_unknown = "{{" in packages
     has_files = (folder / packages / PACKAGE).is_dir()
     return content.get("name") == PACKAGE or is_unknown or has_files
@@ -104,17 +104,17 @@ def _variables(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def folders_of(project_folder: Path, kind: str) -> list[Path]:
-    """Where a project has its seeds or models, by kind: seed or model."""
+    """The folders of a project's seeds or models; kind: seed or model."""
     named = read_yaml(project_folder / PROJECT_FILE).get(f"{kind}-paths", [f"{kind}s"])
     return [project_folder / name for name in named]
 
 
 def read_yaml(file: Path) -> dict[str, Any]:
-    """The content of a YAML file, which is a mapping; nothing of one that is empty."""
+    """The mapping in a YAML file; empty if the file is."""
     try:
         content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
     except (OSError, ValueError, yaml.YAMLError) as error:
-        # where in the file it is stands on lines of its own
+        # the error reports the position in the file on lines of its own
         cause = " ".join(str(error).split())
         raise ExactlyOnceError(f"{file} cannot be read, correct it: {cause}") from error
     if not isinstance(content, dict):
@@ -143,10 +143,10 @@ def read_credentials(
     folder = profiles_folder(project, profiles_dir)
     args = Namespace(PROFILES_DIR=str(folder), PROJECT_DIR=str(project.folder))
     try:
-        # env_var in profiles.yml reads it
+        # env_var in profiles.yml reads the environment from this context
         set_invocation_context(os.environ)
         set_from_args(args, None)
-        # an empty variable is none, as dbt reads it
+        # dbt treats an empty variable as one that is not set
         named = os.environ.get("DBT_PROFILE") or None
         credentials = load_profile(str(project.folder), {}, named, target).credentials
     except DbtBaseException as error:
@@ -186,7 +186,7 @@ def options_of(
     project: Project, profiles_dir: str | Path | None = None, target: str | None = None
 ) -> list[str]:
     """The options by which dbt finds a project, its profile and a target of it."""
-    # by itself dbt would look in the current folder
+    # without these options dbt would look in the current folder
     place = [
         f"--project-dir={project.folder}",
         f"--profiles-dir={profiles_folder(project, profiles_dir)}",
@@ -200,9 +200,9 @@ def schema_of_ledgers(
     profiles_dir: str | Path | None = None,
     target: str | None = None,
 ) -> str:
-    """Where the ledgers and views are: a project with this one as its package may put them apart.
+    """The schema of ledgers and views; a project with this one as its package may choose another.
 
-    Only dbt knows where, which takes it some seconds.
+    Only dbt can tell which, and to parse the project takes some seconds.
     """
     if project.folder == project.package_folder:
         return credentials.schema
@@ -214,7 +214,7 @@ def open_session(credentials: SparkCredentials, log: Path | None = None) -> Spar
     """The session that dbt would open for a target with `method: session`, made the same way, with
     SESSION_SETTINGS in place of the target's values.
 
-    log: the file that a Spark which starts writes to, in place of the screen.
+    log: the file, in place of the screen, for the output of a Spark that this call starts.
     """
     if credentials.method != "session":
         raise ExactlyOnceError(
@@ -232,7 +232,7 @@ def open_session(credentials: SparkCredentials, log: Path | None = None) -> Spar
         check_java()
         find_spark()
         parameters = quickened(parameters)
-    # a profile may have another catalog than the adapter's
+    # `hive` is what the adapter sets; a profile may override it
     settings = {"spark.sql.catalogImplementation": "hive", **parameters, **SESSION_SETTINGS}
     if starts and log is not None:
         _start_quietly(settings, log)
@@ -244,7 +244,7 @@ def open_session(credentials: SparkCredentials, log: Path | None = None) -> Spar
 
 
 def _start_quietly(settings: dict[str, Any], log: Path) -> None:
-    """Start Spark with a Java that writes to a file for its life: nobody needs it on the screen."""
+    """Start Spark with a Java that writes to a file as long as it lives, not to the screen."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
@@ -252,7 +252,7 @@ def _start_quietly(settings: dict[str, Any], log: Path) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
         with log.open("w", encoding="utf-8") as file:
-            # a Java of this process goes on
+            # a Java that this process has started before is used again
             gateway = SparkContext._gateway or launch_gateway(
                 conf, {"stdout": file, "stderr": subprocess.STDOUT}
             )
@@ -263,16 +263,16 @@ def _start_quietly(settings: dict[str, Any], log: Path) -> None:
 
 
 def share_compiled_code(spark: SparkSession) -> None:
-    """Let this thread's statements use the code that Spark compiles for its tasks, and they its.
+    """Let this thread's statements and Spark's tasks share the code that Spark compiles.
 
-    Spark 4 compiles a query's code once for each class loader. Where tasks run in the driver's own
-    process they have another one than the statements: a child of it, which finds all the same.
+    Spark 4 compiles a query's code once for each class loader. If tasks run in the driver's own
+    process, their loader is a child of the statements' loader, and finds all the same classes.
     """
     if getattr(_sharing, "spark", None) is spark:
         return
     jvm = spark._jvm
     loader_of_tasks = jvm.org.apache.spark.SparkEnv.get().serializer().defaultClassLoader()
     if loader_of_tasks.isDefined():
-        # PySpark gives each thread of Python one of Java
+        # PySpark gives each Python thread a Java thread of its own
         jvm.java.lang.Thread.currentThread().setContextClassLoader(loader_of_tasks.get())
     _sharing.spark = spark

@@ -1,4 +1,4 @@
-"""Iceberg's own methods in place of SQL, where Spark runs in this process."""
+"""Iceberg's own methods in place of SQL, if this process has the Spark session itself."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from dbt_exactly_once.errors import errors_in_one_line
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# a table of more is read as a table: rows in memory are one task's
+# a larger table is not kept in memory, since one task would process all of its rows
 MOST_ROWS = 1_000
 MOST_BYTES = 1_000_000
 
-# of each session and table: the snapshot that is in memory, the name of the copy, and its rows
+# for each session and table: the snapshot in memory, the name of the copy, its number of rows
 _kept: WeakKeyDictionary[SparkSession, dict[str, tuple[str, str, int]]] = WeakKeyDictionary()
 
 
@@ -24,11 +24,11 @@ class SessionEngine(Engine):
     """SQL for what reads and writes rows; Iceberg's own methods, in the session, for the rest."""
 
     def __init__(self, run: Run, open_session: Callable[[], object] = lambda: None) -> None:
-        """open_session: opens the session where it is not open yet."""
+        """open_session: opens the session if it is not open yet."""
         super().__init__(run)
         self._open = open_session
         self._opened: SparkSession | None = None
-        # Java's classes by their names: Py4J looks through all jars for each part of one
+        # Java's classes by name, found once: Py4J searches all jars for each part of a name
         self._classes: dict[str, Any] = {}
 
     @property
@@ -39,7 +39,7 @@ class SessionEngine(Engine):
         if self._opened is None or self._opened.sparkContext._jsc is None:
             session = SparkSession.builder.getOrCreate()
             java = session._jvm
-            # before the session: dbt's threads come here at the same time
+            # set before self._opened, since several of dbt's threads come here at the same time
             spark = java.org.apache.spark.sql
             self._classes = {
                 "ArraySeq": java.scala.collection.immutable.ArraySeq,
@@ -55,11 +55,11 @@ class SessionEngine(Engine):
 
     def _table(self, relation: str) -> Any:
         session = self._session
-        # with its catalog: what is current is known to threads that have run a statement only
+        # with its catalog: a thread that has run no statement does not know the current one
         table = self._classes["Spark3Util"].loadIcebergTable(
             session._jsparkSession, f"{self.catalog()}.{relation}"
         )
-        # the catalog may be set to keep tables for a while
+        # the catalog may be set to cache tables
         table.refresh()
         return table
 
@@ -117,7 +117,7 @@ class SessionEngine(Engine):
 
     @errors_in_one_line()
     def commits_between(self, relation: str, start: str, end: str) -> list[str] | None:
-        # a step for each commit: a table may have many snapshots from before the start
+        # one step for each commit, since a table may have many snapshots before the start
         table = self._table(relation)
         kinds = []
         while end != start:
@@ -164,9 +164,9 @@ class SessionEngine(Engine):
             return None
         reader = session.read().option("versionAsOf", snapshot) if snapshot else session.read()
         frame = reader.table(relation)
-        # of nothing Spark makes a plan that reads nothing
+        # with limit 0 Spark makes a plan that reads nothing
         read = (frame.limit(0) if number == 0 else frame).queryExecution()
-        # Spark's own rows: as rows of Java a text that is no UTF-8 would become another
+        # Spark's internal rows: in Java rows a text that is not valid UTF-8 would be changed
         rows = self._classes["ArraySeq"].unsafeWrapArray(read.executedPlan().executeCollect())
         kept = self._classes["LocalRelation"](
             read.analyzed().output(), rows, False, self._classes["Option"].empty()
@@ -197,9 +197,9 @@ class SessionEngine(Engine):
         return True
 
     def _rows_if_few(self, table: Any, snapshot: str | None) -> int | None:
-        """The number of rows in a table's files; none where they hold much.
+        """The number of rows in a table's files; None if the files hold too much.
 
-        A snapshot's summary may lack the total.
+        Counted by file, since a snapshot's summary may lack the total.
         """
         scan = table.newScan()
         tasks = (scan.useSnapshot(int(snapshot)) if snapshot else scan).planFiles()
@@ -223,7 +223,7 @@ class SessionEngine(Engine):
         return {name: str(ref.snapshotId()) for name, ref in self._entries(table.refs()).items()}
 
     def _entries(self, found: Any) -> dict[str, Any]:
-        """The entries of a map of Java's; Py4J has four calls for each, and an error at the end."""
+        """The entries of a Java map; to iterate by Py4J takes four calls each, and an error."""
         names = self._classes["String"].join("\0", found.keySet()).split("\0")
         return {name: found.getOrDefault(name, None) for name in names if name}
 

@@ -1,8 +1,8 @@
-"""What a client of a Thrift server finds in the session that it shares with others.
+"""Checks of the session that a client of a Thrift server shares with others.
 
-The branch that a run writes to is a setting of the session. A client that was killed leaves it
-behind, and whoever comes next would read, or write to, the branch of a dead run. And the user's
-functions are those that the server has loaded, which may be older than the project's.
+The branch that a run writes to is a setting of the session. A client that was killed leaves it set,
+and the next client would read, or write to, the branch of a dead run. The user's functions are
+those that the server has loaded, which may be older than the project's.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ COMMANDS_THAT_MAY_SHARE = (*COMMANDS_THAT_PUBLISH, "seed")
 
 
 def look_around(connection: Connection, hooks: str | None, command: str) -> None:
-    """Look at what a shared session holds before a command uses it, and set what SQL depends on.
+    """Check a shared session before a command uses it, and set the settings that SQL depends on.
 
-    hooks: the content of the project's python_udfs, where the command may call them.
+    hooks: the content of the project's python_udfs, if the command may call them.
     """
 
     def run(sql: str) -> list[tuple[Any, ...]]:
@@ -43,7 +43,7 @@ def look_around(connection: Connection, hooks: str | None, command: str) -> None
 
     engine = Engine(run)
     try:
-        # the server may have been started by other means than ours
+        # the server may have been started without `exactly-once thrift-server`
         for name, value in SESSION_SETTINGS.items():
             engine.set(name, value)
         if command in COMMANDS_THAT_PUBLISH:
@@ -52,7 +52,7 @@ def look_around(connection: Connection, hooks: str | None, command: str) -> None
         if hooks is not None:
             check_hooks(engine, hooks)
     except BaseException:
-        # unopened again: the next thread opens it and gets the same error
+        # mark the connection as not open: the next thread opens it and gets the same error
         connection.handle.close()
         connection.handle = LazyHandle(SparkConnectionManager.open)
         connection.state = ConnectionState.INIT
@@ -62,8 +62,8 @@ def look_around(connection: Connection, hooks: str | None, command: str) -> None
 def tidy_up(engine: Engine, command: str) -> None:
     """Reset the branch that a dead run has left in the session.
 
-    Raises ExactlyOnceError where a run is at work there and the command would read what it has not
-    published.
+    Raises ExactlyOnceError if a run is at work in the session and the command would read what that
+    run has not published.
     """
     branch = engine.setting(BRANCH_SETTING)
     if branch is None:
@@ -93,7 +93,7 @@ def check_sharing(engine: Engine) -> None:
 def check_hooks(engine: Engine, content: str) -> None:
     """Refuse a server that has registered other functions than the project has.
 
-    A server that was started by other means has none: there Spark reports where one is called.
+    A server that was started by other means has registered none: a call of one fails in Spark.
     """
     if engine.setting(HOOKS_SETTING) not in (None, content):
         raise ExactlyOnceError(

@@ -1,8 +1,8 @@
-"""A quick start of Spark on this machine: jars that are not resolved, classes that are not loaded.
+"""A faster start of Spark on this machine: its jars are found and its classes loaded only once.
 
-Half of a small run is Java loading classes. `exactly-once prepare` keeps them in an archive, as
-Java itself offers (class data sharing), and an archive is used only with the Java and the jars that
-it was made with. Nothing depends on it: without one Spark starts as it always does.
+Java spends half of a small run on loading classes. `exactly-once prepare` keeps them in an archive
+(Java's class data sharing). An archive is used only with the Java and the jars that it was made
+with. Nothing depends on it: without an archive Spark starts as it always does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# beside the packages that it depends on, and gone with them
+# in the Python environment, so that it is deleted together with the packages
 FOLDER = Path(sys.prefix) / "share" / "exactly-once"
 PACKAGES = "spark.jars.packages"
 CLASS_PATH = "spark.driver.extraClassPath"
@@ -30,17 +30,17 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 LEAST_JAVA = 17
 # for a process of one run: Java's second compiler is not used at all
 COMPILE_NOTHING_TWICE = "-XX:TieredStopAtLevel=1"
-# for a process of many small runs: it is left to what is hot in all of them
+# for a process of many small runs: it compiles only what is hot in all of them
 COMPILE_LATE = (
     "-XX:Tier4InvocationThreshold=30000 -XX:Tier4MinInvocationThreshold=5000 "
     "-XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=200000"
 )
-# set for the run whose classes go into an archive: where it is written
+# set for the run whose classes go into an archive: the file to write
 WRITE_ARCHIVE = "EXACTLY_ONCE_WRITE_ARCHIVE"
 
 
 def quickened(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a session with what this machine knows of their jars and classes."""
+    """The parameters of a session, with the jars and the archive that this machine has for them."""
     if not str(parameters.get("spark.master", "")).startswith("local"):
         return parameters
     quick = dict(parameters)
@@ -51,7 +51,7 @@ def quickened(parameters: dict[str, Any]) -> dict[str, Any]:
     options = [quick[JAVA_OPTIONS]] if quick.get(JAVA_OPTIONS) else []
     archive = archive_of(quick)
     if os.environ.get(WRITE_ARCHIVE):
-        # it warns of each class that an archive cannot hold
+        # by default Java warns of each class that an archive cannot hold
         place = shlex.quote(os.environ[WRITE_ARCHIVE])
         options.append(f"-XX:ArchiveClassesAtExit={place} -Xlog:cds=error")
     elif archive is not None and archive.exists():
@@ -61,26 +61,26 @@ def quickened(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def expect_many_small_runs(parameters: dict[str, Any]) -> None:
-    """Let Java compile twice what stays hot, which a profile for processes of one run forbids."""
+    """Let Java use its second compiler for hot code; a profile for one-run processes forbids it."""
     options = str(parameters.get(JAVA_OPTIONS, ""))
     parameters[JAVA_OPTIONS] = options.replace(COMPILE_NOTHING_TWICE, COMPILE_LATE)
 
 
 def find_spark() -> None:
-    """Spare Spark the Python processes by which it looks for itself and for data sources."""
+    """Keep Spark from starting Python processes to find itself and Python's data sources."""
     import pyspark
 
     os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
-    # what workers run
+    # the Python of Spark's workers
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # where Java finds no Python of this name, it asks none which data sources Python offers
+    # there is no Python of this name, so Java starts none to list Python's data sources
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", "no-data-sources-in-python")
 
 
 def check_java() -> None:
-    """Refuse a machine without a Java that Spark starts with; Spark would name another cause.
+    """Refuse a machine without a Java that can run Spark; Spark's own error names another cause.
 
-    No process is asked: the version stands in a file beside Java, and one without it may be right.
+    The version is read from a file beside Java, without a process; a Java without it is accepted.
     """
     java = find_java()
     if java is None:
@@ -110,7 +110,7 @@ def java_version(java: Path) -> int | None:
 
 
 def remember_jars(spark: SparkSession, packages: str | None) -> None:
-    """Keep where the jars of some packages are, once Spark has resolved and fetched them."""
+    """Store the paths of the packages' jars, once Spark has resolved and fetched them."""
     listed = spark.conf.get("spark.jars", "")
     if not packages or not listed:
         return
@@ -121,7 +121,7 @@ def remember_jars(spark: SparkSession, packages: str | None) -> None:
         written.write_text("\n".join(jars), encoding="utf-8")
         written.replace(_jar_list(packages))
     except OSError:
-        # an environment that cannot be written to: they are resolved each time
+        # the environment cannot be written to: Spark resolves the jars each time
         return
 
 
@@ -150,7 +150,7 @@ def archive_of(parameters: dict[str, Any]) -> Path | None:
     jars += sorted((Path(pyspark.__file__).parent / "jars").iterdir())
     release = java.parents[1] / "release"
     known = [str(java), release.read_text(encoding="utf-8") if release.exists() else ""]
-    # which garbage collector there is decides how objects lie in it
+    # the garbage collector decides how objects are laid out in the archive
     known += re.findall(r"-XX:\+Use\w+GC", str(parameters.get(JAVA_OPTIONS, "")))
     for jar in jars:
         stat = jar.stat() if jar.exists() else None

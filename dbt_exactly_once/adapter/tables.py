@@ -1,4 +1,4 @@
-"""A table of the project: where it is, and how it is made."""
+"""A table of the project: where it is, and how it is created."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Table:
     partitioned_by: str = ""
     sorted_by: str = ""
     wap: bool = False
-    # of the lake, on the table that carries it
+    # the lake's version, for the table that carries it
     version: int | None = None
 
     @property
@@ -32,7 +32,7 @@ class Table:
         """The table's own properties for Iceberg; upkeep gives them to a table that lacks them."""
         return {
             "write.metadata.delete-after-commit.enabled": "true",
-            # what a run adds is small: at Iceberg's own size one task would write all of it
+            # a run adds little: with Iceberg's default size one task would write all of it
             "write.spark.advisory-partition-size-bytes": str(8 << 20),
             # each commit adds a manifest and each query reads all of them, 3 ms each; Iceberg would
             # merge 100

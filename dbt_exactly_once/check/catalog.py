@@ -13,7 +13,7 @@ from dbt_exactly_once.adapter.lake import SQLITE, catalog_settings, local_places
 from dbt_exactly_once.check.findings import Finding, left, right, wrong
 from dbt_exactly_once.errors import ExactlyOnceError
 
-# where an address names none
+# the port of an address that names none
 PORTS = {
     "http": 80,
     "https": 443,
@@ -27,7 +27,7 @@ SECONDS = 2
 
 
 def check_catalog(credentials: Any) -> Iterator[Finding]:
-    """What can be found out of a target's catalog without opening it."""
+    """What can be found out about a target's catalog without opening it."""
     if credentials.method != "session":
         yield _answers("the server", f"thrift://{credentials.host}:{credentials.port}")
         return
@@ -45,7 +45,7 @@ def check_catalog(credentials: Any) -> Iterator[Finding]:
     name, of_catalog = catalog_settings(settings)
     uri = str(of_catalog.get("uri") or settings.get("spark.hadoop.hive.metastore.uris") or "")
     if uri and not uri.startswith(SQLITE):
-        # those of Hive may be several, of which one has to answer
+        # Hive may have several addresses, one of which has to answer
         found = [_answers(f"the catalog {name}", part.strip()) for part in uri.split(",")]
         yield next((finding for finding in found if finding.kind != "wrong"), found[0])
     elif not places:
@@ -71,7 +71,7 @@ def _answers(what: str, address: str) -> Finding:
 
 
 def _writable(setting: str, place: Path) -> Finding:
-    """Whether a run can write a folder, or a catalog's file, or make it."""
+    """Whether a run can write or create a folder or a catalog's file."""
     # SQLite writes a journal beside its file
     folder = place.parent if setting.endswith(".uri") else place
     there = next(path for path in (folder, *folder.parents) if path.exists())

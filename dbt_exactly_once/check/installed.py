@@ -16,7 +16,7 @@ from dbt_exactly_once.check.findings import Finding, left, right, wrong
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.extras import DISTRIBUTION
 
-# of all that must fit, those whose versions matter most
+# the packages whose versions are shown; all are checked
 SHOWN = ("dbt-core", "dbt-spark", "pyspark", "pyarrow")
 
 

@@ -31,7 +31,7 @@ SEES = "the columns that filters and keys name, and whether the lake has these s
 def check_project(
     project: Project, read_credentials: Callable[[], SparkCredentials]
 ) -> list[Finding]:
-    """What a run would stumble over, as far as it can be known without Spark."""
+    """What would stop a run, and can be found without Spark."""
     java = check_local_java()
     hooks, loaded = _load_hooks(project)
     with ThreadPoolExecutor(1) as thread:
@@ -52,7 +52,7 @@ def _load_hooks(project: Project) -> tuple[Hooks | None, Finding]:
 
 
 def _check_target(read_credentials: Callable[[], SparkCredentials], java: Finding) -> list[Finding]:
-    """The profile, and what its target needs: Java only where Spark runs here."""
+    """The profile, and what its target needs: Java only if Spark runs here."""
     try:
         credentials = read_credentials()
     except ExactlyOnceError as error:
@@ -65,7 +65,7 @@ def _check_target(read_credentials: Callable[[], SparkCredentials], java: Findin
 
 
 def _check_seeds(project: Project, hooks: Hooks | None, has_java: bool) -> list[Finding]:
-    """The configuration seeds, with Spark's parser where Java can start."""
+    """The configuration seeds, with Spark's parser if Java can start."""
     try:
         words, defaults = (
             macro_result(project.package_folder, f"seeds/{name}", name)
@@ -90,7 +90,7 @@ def _check_seeds(project: Project, hooks: Hooks | None, has_java: bool) -> list[
 
 
 def _services(project: Project, hooks: Hooks, seeds: Mapping[str, Seed]) -> Iterator[Finding]:
-    """Services that seem to be neither functions nor models: other programs have to be there."""
+    """Services that seem to be neither functions nor models: other programs have to run them."""
     named = {row.get("service", "").strip(" ") for row in seeds["trigger_conditions"].rows} - {""}
     unknown = named - set(hooks.names("service"))
     if unknown:

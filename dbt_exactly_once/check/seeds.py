@@ -10,7 +10,7 @@ from dbt_exactly_once.run.seeds import seed_as_written
 
 
 def read_seeds(project: Project, names: Iterable[str]) -> dict[str, Seed]:
-    """The seeds by name: the project's own where it has one, else the package's."""
+    """The seeds by name: the project's own if it has one, else the package's."""
     found = {}
     for name in names:
         file = project.seed_file(name)

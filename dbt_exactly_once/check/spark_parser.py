@@ -20,7 +20,7 @@ JAVA_OPTIONS = ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xsh
 
 
 class SparkParser(Expressions):
-    """Spark's judgement of a text before it knows any table."""
+    """What Spark's parser finds wrong with a text; it knows no tables."""
 
     def __init__(self, gateway: Any) -> None:
         self._gateway = gateway
@@ -46,7 +46,7 @@ class SparkParser(Expressions):
 
 @contextmanager
 def spark_parser() -> Iterator[SparkParser]:
-    """A parser, as long as it is needed."""
+    """A parser, until the block ends."""
     from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
     spec = importlib.util.find_spec("pyspark")

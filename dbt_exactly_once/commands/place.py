@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 COUNT = click.IntRange(min=1)
-# the options that name a broker, each with those of what is taken from it; each needs the
-# extra of its name
+# the options that name a broker, each with the options that name what is taken from it; each needs
+# the extra of the same name
 BROKERS = {"rabbitmq": ("queue",), "amqp": ("queue",), "kafka": ("topic", "group"), "sqs": ()}
-# in the context of Click: whether errors are shown in full
+# key in the context of Click: whether errors are shown in full
 DEBUG = "exactly_once.debug"
 
 
@@ -49,7 +49,7 @@ class Place:
         return read_credentials(self.project, self.profiles_dir, self.target)
 
     def open_session(self) -> SparkSession:
-        """A session with the target's settings, whatever the lake in it is."""
+        """A session with the target's settings; the lake's version is not checked."""
         credentials = self.credentials
         return open_session(credentials, self.project.spark_log)
 
@@ -68,14 +68,14 @@ def _note_debug(ctx: click.Context, _: click.Parameter, is_shown: bool) -> None:
 debug_option = click.option(
     "--debug", is_flag=True, expose_value=False, callback=_note_debug, help="Show errors in full."
 )
-# the variables are those that dbt reads
+# dbt reads the same environment variables
 project_option = click.option(
     "--project-dir", envvar="DBT_PROJECT_DIR", help="The dbt project.  [default: here or above]"
 )
 
 
 def at_place(command: Command) -> Command:
-    """Add the options of the place; the command gets a Place as its first argument."""
+    """Add the options of a Place; the command gets a Place as its first argument."""
 
     @debug_option
     @project_option
@@ -89,7 +89,7 @@ def at_place(command: Command) -> Command:
 
 
 def broker_of(prefix: str, options: Mapping[str, Any]) -> str | None:
-    """The broker that the options name; raises where its extra is not installed."""
+    """The broker that the options name; raises if its extra is not installed."""
     given = [name for name in BROKERS if options.get(name)]
     if len(given) > 1:
         raise click.UsageError(f"name one of --{prefix}{f', --{prefix}'.join(given)}")

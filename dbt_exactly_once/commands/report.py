@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _ask(place: Place) -> tuple[Ask, str]:
-    """What asks the report views of the lake, and their schema."""
+    """A function that queries the report views of the lake, and their schema."""
     from dbt_exactly_once.report.page import ask_spark
 
     spark, schema = place.open_lake()
@@ -25,7 +25,7 @@ def _ask(place: Place) -> tuple[Ask, str]:
 
 
 def _file_of(output: str) -> Path:
-    """The file that is to be written, refused before Spark starts where it has no folder."""
+    """The file to write; refused, before Spark starts, if its folder does not exist."""
     file = Path(output)
     if not file.absolute().parent.is_dir():
         raise ExactlyOnceError(f"{file}: there is no folder {file.parent}")
@@ -40,7 +40,7 @@ def report(place: Place, output: str) -> None:
 
     It has what was decided over time, what is in doubt and what waits.
     """
-    # before what draws with it is imported
+    # before the modules that need the extra are imported
     require_extra("report")
     from dbt_exactly_once.report.page import make_page
 
@@ -65,7 +65,7 @@ def metrics(place: Place, output: str | None) -> None:
     if file is None:
         click.echo(text, nl=False)
         return
-    # whoever collects the file never reads half of it
+    # a program that collects the file never reads half of it
     written = file.with_name(f".{file.name}.{os.getpid()}")
     written.write_text(text, encoding="utf-8")
     written.replace(file)

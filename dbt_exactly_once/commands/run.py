@@ -15,7 +15,7 @@ SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 
 
 class Time(click.ParamType):
-    """A length of time, in seconds where no unit is given."""
+    """A length of time, in seconds if no unit is given."""
 
     name = "time"
 
@@ -61,11 +61,11 @@ def run(place: Place, every: float, land: tuple[str, ...], work: bool, once: boo
     sources = Sources(land)
     folder = profiles_folder(place.project, place.profiles_dir)
     expect_many_small_runs(place.credentials.server_side_parameters)
-    # the lines of runs alone go to standard output
+    # only the lines of runs go to standard output
     begun = datetime.now(timezone.utc)
     click.echo(f"{begun:%Y-%m-%dT%H:%M:%SZ} starting; the first round is a whole build", err=True)
     spark = place.open_session()
-    # Spark has set a handler of its own
+    # after the session: Spark sets a signal handler of its own when it starts
     with stopped_by_signals() as stop:
         loop = Loop(spark, place.project, folder, place.target, sources, work, stop, click.echo)
         status = loop.run(every, once)

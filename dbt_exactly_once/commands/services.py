@@ -42,7 +42,7 @@ def _sender(
     amqp: str | None,
     exchange: str | None,
 ) -> ErrorSender:
-    """What sends error documents through the broker that the options name."""
+    """A sender of error documents, through the broker that the options name."""
     from dbt_exactly_once.landing.amqp import AmqpPublisher
     from dbt_exactly_once.landing.rabbitmq import RabbitMqPublisher
     from dbt_exactly_once.services.error_sender import ErrorSender

@@ -106,7 +106,7 @@ class AmqpPublisher(Connected):
         try:
             if address not in self._senders:
                 self._senders[address] = self._connection.create_sender(address)
-            # waits for the broker, and raises where it has not accepted the message
+            # waits for the broker, and raises if it has not accepted the message
             self._senders[address].send(message)
         except (LinkDetached, SendException) as error:
             self._senders.pop(address, None)

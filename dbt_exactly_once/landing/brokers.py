@@ -2,7 +2,7 @@
 
 Deliveries are landed first and acknowledged afterwards.
 
-A lander that is killed in between leaves its deliveries unacknowledged; the broker delivers them
+If a lander is killed in between, its deliveries are not acknowledged. The broker delivers them
 again, with a higher count, and they land as second deliveries of the same documents. So nothing is
 lost, and the project finds the copies.
 """
@@ -23,13 +23,13 @@ from dbt_exactly_once.errors import ExactlyOnceError, one_line
 if TYPE_CHECKING:
     from dbt_exactly_once.landing.outcome import Landing
 
-# seconds for which the connection is looked after at a time
+# seconds for which the connection is serviced at a time
 PUMP_SECONDS = 0.2
 # what a publisher may set in the headers of a message
 HEADERS = ("document_type", "destination", "uuid", "track_id", "errors_to")
 
 JSON_TYPE = "application/json"
-# the type of these messages, for those who take others from the same queue
+# the message type of error documents, which tells them from other messages of the same queue
 ERROR_TYPE = "error_document"
 
 
@@ -37,7 +37,7 @@ class Broker(Protocol):
     """A queue that deliveries are taken from."""
 
     def receive(self, most: int, seconds: float) -> list[dict[str, Any]]:
-        """Rows of `deliveries`: up to `most`, what has come after `seconds`."""
+        """Rows of `deliveries`: up to `most`, of what comes within `seconds`."""
         ...
 
     def acknowledge(self) -> None:
@@ -45,7 +45,7 @@ class Broker(Protocol):
         ...
 
     def keep_alive(self) -> None:
-        """Look after the connection for a moment; called while nothing is received."""
+        """Service the connection for a moment; called while nothing is received."""
         ...
 
     def close(self) -> None:
@@ -54,7 +54,7 @@ class Broker(Protocol):
 
 
 class UndeliverableError(Exception):
-    """A broker that is there does not take a message for its address."""
+    """The broker can be reached, but does not take a message for its address."""
 
 
 class Publisher(Protocol):
@@ -63,7 +63,7 @@ class Publisher(Protocol):
     def send(self, address: str, message_id: str, body: bytes) -> None:
         """Send a persistent message and wait until the broker has confirmed it.
 
-        Raises UndeliverableError where the broker has no queue for that address or refuses it.
+        Raises UndeliverableError if the broker has no queue for that address or refuses it.
         """
         ...
 
@@ -73,12 +73,12 @@ class Publisher(Protocol):
 
 
 class Connected:
-    """What has a connection to a broker."""
+    """Base of the classes that have a connection to a broker."""
 
     _connection: Any
 
     def close(self) -> None:
-        # what was acknowledged or confirmed is so already
+        # an error loses nothing: acknowledgements and confirmations are complete already
         with suppress(Exception):
             self._connection.close()
 
@@ -105,7 +105,7 @@ def land_from_broker(
                 if until_empty:
                     break
                 continue
-            # rejected rows name the file they came in
+            # the rows that landing rejects are kept with this name
             file = Path(folder) / f"{name}-{datetime.now(timezone.utc):%Y%m%dT%H%M%S.%f}.jsonl"
             write_rows(file, rows)
             with _kept_alive(broker):
@@ -126,7 +126,7 @@ def land_from_broker(
 
 
 def write_rows(file: Path, rows: list[dict[str, Any]]) -> None:
-    """JSON lines; bytes that are no text stay as they are, for landing to reject and keep."""
+    """Write JSON lines; bytes that are not UTF-8 stay as they are, and landing rejects them."""
     with file.open("wb") as out:
         for row in rows:
             text = json.dumps(row, ensure_ascii=False)
@@ -149,10 +149,10 @@ def row_of(
     headers: Mapping[str, Any],
     **columns: Any,
 ) -> dict[str, Any]:
-    """A row of `deliveries`; columns: those for which no header speaks.
+    """A row of `deliveries`; columns: values, unless a header of the same name has one.
 
-    tag: what no other delivery of the queue has. A transport that numbers what it keeps gives a
-    second arrival the tag of the first, others give each arrival its own.
+    tag: identifies the delivery in its queue. Kafka numbers its records, so a second arrival has
+    the tag of the first; with other transports each arrival has its own.
     """
     found = {name: headers.get(name) for name in HEADERS}
     return {
@@ -166,7 +166,7 @@ def row_of(
 
 @contextmanager
 def _kept_alive(broker: Broker) -> Iterator[None]:
-    """Answer the broker's heartbeats while a landing takes its time."""
+    """Answer the broker's heartbeats while a landing runs."""
     done = threading.Event()
 
     def pump() -> None:
@@ -174,7 +174,7 @@ def _kept_alive(broker: Broker) -> Iterator[None]:
             try:
                 broker.keep_alive()
             except Exception:
-                # acknowledging reports it
+                # the acknowledgement fails too, and reports the error
                 return
 
     thread = threading.Thread(target=pump, daemon=True)
@@ -187,7 +187,7 @@ def _kept_alive(broker: Broker) -> Iterator[None]:
 
 
 def cause_of(error: BaseException) -> str:
-    """What has happened, in words; pika wraps it, some times over, with its own name."""
+    """The cause of an error, in words; pika wraps it in errors of its own, sometimes several."""
     while inner := [part for part in error.args if isinstance(part, BaseException)]:
         error = inner[0]
     if not error.args and isinstance(getattr(error, "exception", None), BaseException):

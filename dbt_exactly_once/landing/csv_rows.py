@@ -14,7 +14,7 @@ CSV_FIELD_LIMIT = 64 * 1024 * 1024
 
 
 def csv_rows(path: Path) -> Iterator[Row]:
-    # the lines of the current row, which may be several, as they stand in the file
+    # the lines of the current row as they are in the file; a row may have several
     taken: list[bytes] = []
 
     def lines() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The bytes of a file that is landed, packed or not, and what every format does with them."""
+"""The bytes of a file to land, packed or not, and what the readers of all formats share."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ HEAD_BYTES = 65_536
 # the one column whose value may be an object: its text is what lands
 DOCUMENT = "document"
 
-# the values, the line where it begins, its text, and what is wrong with it
+# of a row: its values, the line where it begins, its text, and what is wrong with it
 Row = tuple[dict[str, Any] | None, int, str, Fault | None]
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    # by what the file is, not by its name: a download may have been unpacked on its way
+    # the first bytes decide, not the name: a download may have been unpacked on its way
     file = path.open("rb")
     packed = file.read(2) == b"\x1f\x8b"
     file.seek(0)

@@ -1,4 +1,4 @@
-"""What a file holds, by its first bytes: for a message where its name is of another format."""
+"""What a file holds, by its first bytes; for the message if its name says another format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TELLING_COLUMNS = 2
 
 @dataclass(frozen=True)
 class Content:
-    """What a file holds; of CSV also what stands between its fields."""
+    """What a file holds; for CSV also what separates its fields."""
 
     format: str
     delimiter: str = ","
@@ -38,9 +38,9 @@ class Content:
 
 
 def content_of(head: bytes, columns: Collection[str]) -> Content | None:
-    """What a file with these first bytes holds; None where they are of no known format.
+    """What a file with these first bytes holds; None if they are of no known format.
 
-    columns: those of the table that it is meant for; two of them make a line the header of a CSV.
+    columns: those of the target table; a line with two of them is taken for the header of a CSV.
     """
     for magic, held in MAGIC.items():
         if head.startswith(magic):
@@ -57,7 +57,7 @@ def content_of(head: bytes, columns: Collection[str]) -> Content | None:
 
 
 def other_delimiter(head: bytes) -> str | None:
-    """What stands between the fields of a CSV header in which there is no comma."""
+    """The delimiter of a CSV header that has no comma."""
     line = head.decode("utf-8-sig", "replace").partition("\n")[0]
     if "," in line:
         return None

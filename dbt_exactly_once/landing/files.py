@@ -1,7 +1,7 @@
 """Reading the files that people land: rows of typed values, in batches, whatever the format.
 
-A value that is not of its column's type is a fault of its row, kept with the row and no reason to
-stop. Nothing here holds more than one batch.
+If a value is not of its column's type, the fault is kept with its row and reading continues.
+Nothing here holds more than one batch.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class UnreadableFileError(ExactlyOnceError):
 
     @property
     def may_pass(self) -> bool:
-        """Whether the machine is the cause, and the file may be read the next time."""
+        """Whether the machine is the cause, so that the file may be readable the next time."""
         cause = self.__cause__
         is_of_system = isinstance(cause, OSError) and cause.errno in PASSING
         return is_of_system or isinstance(cause, MemoryError)
 
 
 class Batch(NamedTuple):
-    """Some rows of one file. A row is none where its line could not be read as a row."""
+    """Some rows of one file. A row is None if its line could not be read as a row."""
 
     rows: list[dict[str, Any] | None]
     lines: list[int]
@@ -78,7 +78,7 @@ def read_batches(path: Path) -> Iterator[Batch]:
     except ExactlyOnceError:
         raise
     except Exception as error:
-        # whatever a reader stumbles over is of this file, and keeps no other from landing
+        # any other error of a reader concerns this file alone: it must not stop the other files
         raise unreadable(path, error) from error
 
 
@@ -87,7 +87,7 @@ def _batch(rows: list[Row]) -> Batch:
 
 
 def check_readable(file: str | Path, columns: Collection[str]) -> None:
-    """Raise UnreadableFileError if the file cannot be opened or its content is not of its name.
+    """Raise UnreadableFileError if the file cannot be opened or its content does not fit its name.
 
     columns: those of the table it is meant for.
     """

@@ -15,7 +15,7 @@ ELEMENT_LIMIT = 64 * 1024 * 1024
 
 
 class BrokenArrayError(ValueError):
-    """A file that begins as a JSON array and is none."""
+    """A file that begins as a JSON array, but is not one."""
 
 
 def is_array(head: bytes) -> bool:
@@ -29,7 +29,7 @@ class ArrayReader:
     def __init__(self, texts: Iterator[str], decoder: json.JSONDecoder) -> None:
         self._texts = texts
         self._decoder = decoder
-        # what is read and not consumed begins at `_at`, which is in this line of the file
+        # the text that is read and not consumed begins at `_at`, in line `_line` of the file
         self._text = ""
         self._at = 0
         self._line = 1
@@ -61,9 +61,9 @@ class ArrayReader:
                 where = getattr(error, "pos", self._at)
                 line = self._line + self._text.count("\n", self._at, where)
                 problem = f"line {line}: not JSON: {getattr(error, 'msg', None) or error}"
-            # where it ends with what is read, a number may go on
+            # a number that ends where the text read so far ends may have more digits
             is_whole = problem is None and end < len(self._text)
-            # twice as much each time: a long element is not parsed once for each piece of it
+            # the text doubles each time, so that a long element is not parsed once per piece
             if not is_whole and size <= ELEMENT_LIMIT and self._read(size):
                 continue
             if problem:
@@ -95,7 +95,7 @@ class ArrayReader:
         self._at = to
 
     def _read(self, least: int) -> bool:
-        """Read at least so many characters more; false where the file has ended."""
+        """Read at least so many more characters; false if the file has ended."""
         pieces = [self._text[self._at :]]
         size = 0
         for text in self._texts:

@@ -59,7 +59,7 @@ def _row(raw: bytes, number: int, what: str, value_of: Callable[[str], Any]) -> 
 
 
 def _texts(path: Path) -> Iterator[str]:
-    """A file's text in pieces; bytes that are no UTF-8 stay in it as half surrogates."""
+    """A file's text in pieces; bytes that are not UTF-8 stay in it as half surrogates."""
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     with open_bytes(path) as file:
         piece = file.read(PIECE_BYTES).removeprefix(codecs.BOM_UTF8)
@@ -70,14 +70,14 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def with_document_as_text(row: dict[str, Any], text: str) -> dict[str, Any]:
-    """A row that was parsed from a text; a document that is an object there stays as written."""
+    """A row parsed from a text; a document that is an object or array keeps its text as written."""
     if isinstance(row.get(DOCUMENT), dict | list):
         row[DOCUMENT] = _member_text(text, DOCUMENT)
     return row
 
 
 def _member_text(text: str, name: str) -> str:
-    """The text of an object's member as it stands there: writing it again would change numbers."""
+    """The text of an object's member as written: serialising it again would change numbers."""
 
     def skip(position: int) -> int:
         return WHITESPACE.match(text, position).end()  # type: ignore[union-attr]

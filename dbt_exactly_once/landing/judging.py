@@ -81,7 +81,7 @@ def _names(transports: Path) -> list[str]:
 
 
 def judged_sql(staged: str, landed: str, target: LandedTable, breach: str, content: str) -> str:
-    """One row per staged row: its number and why it is rejected, null where it lands.
+    """One row per staged row: its number, and why it is rejected or null if it lands.
 
     Only ids and hashes are compared, never documents.
     """
@@ -139,9 +139,9 @@ def landed_sql(
 ) -> str:
     """The ids of staged rows that have landed before, with the content of the first row of each.
 
-    A row that breaks the contract, or that a run has rejected, does not shut out the right one.
-    Whether there are any needs the id column alone; their content is read only on the days they
-    were received on, so that a landing does not read all documents that ever landed.
+    Rows that break the contract or that a run has rejected are left out, so that the right row can
+    land. The first query reads ids and times only. Content is read only between the first and last
+    of these times, so that a landing does not read all documents that ever landed.
     """
     id_column, day_column = target.id_column, target.day_column
     known = f"{id_column} in (select {id_column} from {staged})"
@@ -149,7 +149,7 @@ def landed_sql(
     number, first, last = spark.sql(
         f"select count(*), min({times}), max({times}) from {target.relation} where {known}"
     ).first()
-    # a row without its time breaks the contract
+    # rows without received_at break the contract: these ids have landed in no valid row
     if not number or (day_column and first is None):
         return "select cast(null as string) as row_id, cast(null as string) as content where false"
     if day_column:
@@ -174,7 +174,7 @@ def landed_sql(
 def _rejected_texts(spark: SparkSession, target: LandedTable) -> str | None:
     """The landed rows that runs have rejected, as delivery_as_json gives them.
 
-    Those that repeat the first row of their id are as good as that one.
+    Rows rejected as REPEATED are left out: they are as good as the first row of their id.
     """
     if target.name != DELIVERIES:
         return None

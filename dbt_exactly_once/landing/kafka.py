@@ -15,19 +15,19 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.brokers import PUMP_SECONDS, row_of, text_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-# how long the brokers have to answer a question
+# seconds that the brokers have to answer a request
 ANSWER_SECONDS = 10
-# how long a group may take to share out its partitions, and a partition to report what it holds
+# seconds for the group to assign its partitions, and for these to deliver or report their end
 SILENT_SECONDS = 120
-# what the lander relies on; the file of properties may not set it otherwise
+# what the lander relies on; the file of properties may not set these
 OWN_PROPERTIES = {
     # offsets are committed after the append, and by nobody else
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "enable.partition.eof": True,
-    # records that are gone before they were taken are an error
+    # it is an error if records are deleted before they were taken
     "auto.offset.reset": "error",
-    # partitions are given back when this consumer is asked to, between two landings
+    # partitions are released when the group asks for them, between two landings
     "group.protocol": "classic",
     "partition.assignment.strategy": "range,roundrobin",
 }
@@ -36,9 +36,9 @@ OWN_PROPERTIES = {
 class Kafka:
     """A topic of Kafka, as a member of a consumer group.
 
-    Kafka counts no deliveries, but a record keeps its offset: what is delivered again has the id
-    and the content that it had, and landing knows it. A rebalance waits for a landing, since the
-    group's requests are answered in `receive` only.
+    Kafka counts no deliveries, but a record keeps its offset: a second delivery has the same id and
+    content, and landing recognises it. A rebalance waits until a landing has ended, since only
+    `receive` answers the group's requests.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Kafka:
 
         self._kafka = confluent_kafka
         self._brokers, self._topic, self._key_column = brokers, topic, key_column
-        # partitions of this member: none before the group has shared them out
+        # partitions of this member; None until the group has assigned them
         self._assigned: set[int] | None = None
         self._at_end: set[int] = set()
         self._waits_since = monotonic()
@@ -74,9 +74,9 @@ class Kafka:
         self._consumer.subscribe([topic], on_assign=self._assign, on_revoke=self._revoke)
 
     def receive(self, most: int, seconds: float) -> list[dict[str, Any]]:
-        """As of each broker; it is nothing only where all partitions are at their end.
+        """See Broker; returns no rows only if all partitions are at their end.
 
-        The seconds count from when the group has shared the partitions out.
+        The seconds count from the moment when the group has assigned the partitions.
         """
         self._taken.clear()
         self._waits_since = monotonic()
@@ -97,7 +97,7 @@ class Kafka:
         return [row for _, _, row in self._taken]
 
     def acknowledge(self) -> None:
-        """Commit of each partition the offset behind the last record that was received."""
+        """Commit for each partition the offset after the last record that was received."""
         behind: dict[int, int] = {}
         for partition, offset, _ in self._taken:
             behind[partition] = max(offset + 1, behind.get(partition, 0))
@@ -114,7 +114,7 @@ class Kafka:
         sleep(PUMP_SECONDS)
 
     def close(self) -> None:
-        """Leave the group, so that its other members need not find out."""
+        """Leave the group, so that its other members need not wait for a time-out."""
         with suppress(Exception):
             self._consumer.close()
 
@@ -158,7 +158,7 @@ class Kafka:
         return self._assigned is not None and self._assigned <= self._at_end
 
     def _assign(self, consumer: Any, partitions: Sequence[Any]) -> None:
-        """Go on behind what was committed; a new group begins at the beginning."""
+        """Continue at the committed offsets; a new group starts at the beginning."""
         places = consumer.committed(list(partitions), timeout=ANSWER_SECONDS) if partitions else []
         self._check(places)
         for place in places:
@@ -170,26 +170,26 @@ class Kafka:
         self._waits_since = monotonic()
 
     def _revoke(self, _consumer: Any, partitions: Sequence[Any]) -> None:
-        """Leave what was received and not landed to the member that takes the partition."""
+        """Forget what was received and not landed: the next member with the partition gets it."""
         gone = {place.partition for place in partitions}
         self._taken = [taken for taken in self._taken if taken[0] not in gone]
         self._assigned = None
 
     def _check(self, places: Sequence[Any]) -> None:
-        """Stop where the group's coordinator has not answered for a partition."""
+        """Raise if the group's coordinator has reported an error for a partition."""
         for place in places:
             if place.error is not None:
                 raise self._kafka.KafkaException(place.error)
 
     def _note(self, error: Any) -> None:
-        """Keep what the client reports of its connections."""
+        """Keep the errors that the client reports of its connections."""
         if error.code() == self._kafka.KafkaError._ALL_BROKERS_DOWN:
             self._all_down = True
         else:
             self._last_error = error.str()
 
     def _ask_brokers(self) -> None:
-        """Stop where the brokers cannot be reached, or do not have the topic."""
+        """Raise if the brokers cannot be reached or do not have the topic."""
         self._all_down = False
         try:
             found = self._consumer.list_topics(self._topic, timeout=ANSWER_SECONDS)
@@ -210,7 +210,7 @@ class Kafka:
 
 
 def time_of(milliseconds: int) -> str:
-    """The time of a record in ISO 8601; one that is none is left for landing to reject."""
+    """The time of a record in ISO 8601; an impossible one is left for landing to reject."""
     try:
         return (EPOCH + timedelta(milliseconds=milliseconds)).isoformat()
     except OverflowError:

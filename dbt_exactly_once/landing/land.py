@@ -1,8 +1,8 @@
 """Landing: files of rows become appends to a landed table, one commit a landing.
 
 Python reads the files batch by batch into one staging file of typed columns; one Spark pass then
-judges the rows and appends them. Rejected rows are appended first: a landing that is cut off
-between the two is simply repeated, and a repetition is recognised.
+judges the rows and appends them. Rejected rows are appended first: a landing that is interrupted
+between the two appends is repeated, and the repetition is recognised.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ SHOWN_REJECTIONS = 5
 def land(
     spark: SparkSession, project: Project, files: Iterable[str | Path], table: str = DELIVERIES
 ) -> Landing:
-    """Append the rows of the files to a landed table; all of them or, where it fails, none."""
+    """Append the rows of the files to a landed table; all of them or, if that fails, none."""
     tables = read_landed_tables(project)
     target, rejections = tables[table], tables[REJECTED]
     paths = [Path(file) for file in files]
@@ -62,7 +62,7 @@ def land(
     for written in (target, rejections):
         _refuse_moved(spark, written.relation)
         spark.sql(written.ddl())
-        # a move may have begun in between, and what lands in a new table here would be lost to all
+        # a move to another catalog may have begun in between: rows in a new table would be lost
         _refuse_moved(spark, written.relation)
         present = spark.table(written.relation).columns
         check_columns(written.relation, [name for name in written.types if name not in present])
@@ -183,7 +183,7 @@ def _append(
         )
     if landing.landed:
         values = {name: name for name in target.types} | {LANDED_AT: time}
-        # by partition and then as in the files: Iceberg's own shuffle would not keep that order
+        # by partition, then in the order of the files, which Iceberg's own shuffle would not keep
         day = f"floor(unix_seconds({target.day_column}) / 86400), " if target.day_column else ""
         _write(
             spark.sql(
@@ -210,7 +210,7 @@ def _rejected_rows(
     messages: dict[str, str],
     time: str,
 ) -> DataFrame:
-    """The rows that are kept apart, as the table of rejections has them."""
+    """The rejected rows, with the columns of the table of rejections."""
     written = "\n".join(f"when '{reason}' then {sql}" for reason, sql in messages.items())
     values = {
         "rejection_id": (
@@ -238,7 +238,7 @@ def _rejected_rows(
 
 
 def _examples(rejected: DataFrame) -> list[str]:
-    """The first rejected rows that are no repetitions, in words."""
+    """The first rejected rows, without repetitions, in words."""
     first = rejected.where(f"reason != '{REPEATED}'").limit(SHOWN_REJECTIONS)
     columns = ("source_file", "source_line", "reason", "message")
     return [

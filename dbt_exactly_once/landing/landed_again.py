@@ -1,8 +1,8 @@
-"""Rejected landings that somebody wants taken again: they land again before the run reads.
+"""Rejected landings that somebody has asked to land again: they land before the run reads.
 
-A request names the rejection. Its document, where it has one, is the corrected row (a JSON object
-with columns of landing.deliveries) or the payload to put in place of the row's. What lands goes
-through the run like any other delivery, and is judged again.
+A request names the rejection. Its document, if it has one, is the corrected row (a JSON object
+with columns of landing.deliveries), or else a payload that replaces that of the row. The landed
+row goes through the run like any other delivery, and is judged again.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def land_again(
 def _requested(
     engine: Engine, requests: str, rejected: str, journal: str, statuses: str
 ) -> list[tuple[Any, ...]]:
-    """What is asked to land again, with its rejection and what the journal has of both."""
+    """The requests to land again, each with its rejection and what the journal has of both."""
     return engine.rows(
         f"""
         select
@@ -116,7 +116,7 @@ def _requested(
 
 
 def _refusal(is_repeated: bool, is_taken: bool, reason: str) -> str | None:
-    """Why a request is not met; is_taken: whether its rejection has landed again already."""
+    """Why a request is refused, or None; is_taken: whether its rejection has already landed."""
     if is_repeated:
         return "REPEATED"
     if is_taken:
@@ -125,7 +125,7 @@ def _refusal(is_repeated: bool, is_taken: bool, reason: str) -> str | None:
 
 
 def _row(raw_text: str | None, document: str | None) -> dict[str, Any] | None:
-    """The row to land, None where there is none to be read."""
+    """The row to land, None if none can be read."""
     corrected = _json_object(document)
     if corrected is not None and ROW_COLUMNS & set(corrected):
         return corrected
@@ -147,7 +147,7 @@ def _json_object(text: str | None) -> dict[str, Any] | None:
 def _values(row: Mapping[str, Any], types: Mapping[str, str]) -> dict[str, str]:
     """A row as SQL, each value in its column's type, as landing takes it.
 
-    Raises NotOfTypeError, with what is wrong, where a value is not of that type.
+    Raises NotOfTypeError, with what is wrong, if a value is not of that type.
     """
     values = {}
     for name, kind in types.items():
@@ -174,11 +174,11 @@ def _land(
     ids: list[str],
     compared: Sequence[str],
 ) -> str:
-    """Append a row under the first of its ids that is free; returns that.
+    """Append a row under the first of its ids that is free; returns that id.
 
-    values: the row to land, as SQL; rejected: see land_again; compared: the columns by which a row
-    is known that a run has landed here before it was killed. A row of that id which a run has
-    rejected is another one, and does not take the id.
+    values: the row to land, as SQL; rejected: see land_again; compared: a landed row that is equal
+    in these columns is this row, landed by a run that was killed. A row that a run has rejected is
+    another row, which takes its id only if it was CONFLICTING.
     """
     for delivery_id in ids:
         values = values | {"delivery_id": literal(delivery_id)}
@@ -193,7 +193,7 @@ def _land(
             f"where there.delivery_id = {literal(delivery_id)}"
         )[0]
         if has_landed:
-            # by a run that was killed
+            # a run that was killed has landed it
             return delivery_id
         if not is_taken:
             names, row = ", ".join(values), ", ".join(values.values())

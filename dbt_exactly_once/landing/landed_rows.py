@@ -1,10 +1,10 @@
-"""What has landed, as a run reads it: the rows that no run has consumed, and those that some have.
+"""What has landed, as a run reads it: the rows that no run has consumed, and the consumed ones.
 
-A run consumes a landed table up to a snapshot. Where that snapshot is an ancestor of the one this
-run has frozen, and everything between them only appended, compacted or deleted files, Iceberg reads
-just the appended files. Where a commit between them has overwritten files, or where the table was
-set back or its snapshots have expired, the two versions are compared. Where the consumed snapshot
-is gone, as after a table was dropped and landed again, the ledgers know what was consumed.
+A run consumes a landed table up to a snapshot. If that snapshot is an ancestor of the one this
+run has frozen, and all commits between them only appended, compacted or deleted files, Iceberg
+reads just the appended files. If a commit between them has overwritten files, or the table was
+set back or its snapshots have expired, the two versions are compared. If the consumed snapshot
+is gone, as after a table was dropped and landed again, the ledgers show what was consumed.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from dbt_exactly_once.adapter.engine import Engine, literal
 from dbt_exactly_once.landing.landed_tables import LandedTable
 
-# what Iceberg's incremental read shows in full, or may leave out
+# commits that Iceberg's incremental read covers: it shows all appended rows and skips the others
 PLAIN_COMMITS = {"append", "replace", "delete"}
 WITH_PLACE = "*, _file as landed_file, _pos as landed_position"
 # smaller than Iceberg's own: a few megabytes of documents keep more than one core busy
 IN_SPLITS = "`split-size` = '4194304', `file-open-cost` = '524288'"
-# more days than these are one span of time in a condition
+# a condition on more days than these is one on the span from the first to the last
 MOST_DAYS = 40
 
 
@@ -29,8 +29,8 @@ class LandedRows:
     """How one landed table is read between two of its snapshots.
 
     way: NONE, ALL, APPENDED, COMPARED or KNOWN (to the ledgers). commits: how many have appended
-    rows; may_miss_consumed: whether rows that were consumed may have been removed; days: where
-    versions are compared, on which days.
+    rows; may_miss_consumed: whether consumed rows may have been removed; days: on which days
+    versions are compared, None for all.
     """
 
     table: LandedTable
@@ -84,7 +84,7 @@ class LandedRows:
         return self.until_landed()
 
     def files(self) -> str | None:
-        """Iceberg's table of the files that this run has frozen; None where there is none."""
+        """Iceberg's table of the files that this run has frozen; None if there is none."""
         return self.landed and f"{self.table.relation}.entries version as of {self.landed}"
 
     def until_landed(self) -> str:
@@ -92,7 +92,7 @@ class LandedRows:
         return self._version(self.landed)
 
     def until_consumed(self) -> str:
-        """A relation of the rows that earlier runs have consumed, as far as they are there."""
+        """A relation of the rows that earlier runs have consumed, without those that are gone."""
         if self.way == "KNOWN" and self.table.name == "deliveries":
             return (
                 f"(select * from {self.until_landed()} left semi join ({self._known_deliveries()}) "
@@ -119,7 +119,7 @@ class LandedRows:
         return f"(select {WITH_PLACE} from {self.table.relation} {version})"
 
     def _compared(self) -> str:
-        """The landed rows beyond those consumed; of equal ones as many as there are more."""
+        """The landed rows that were not consumed; of equal rows only the copies that were added."""
         columns = ", ".join(name for name, _, _ in self.table.columns)
         content = _content(self.table.columns)
         days = self._on_days()
@@ -156,7 +156,7 @@ class LandedRows:
         ledgers = self.ledgers
         known, matches = {
             "deliveries": (self._known_deliveries(), "delivery_id = known_id"),
-            # those of open documents are all read again, those of ended documents never
+            # rows of open documents are all read again, rows of ended documents never
             "trigger_executions": (
                 "select statuses.delivery_id as known_id, statuses.trigger_name as known_trigger "
                 f"from {ledgers['document_status']} as statuses left anti join "
@@ -169,7 +169,7 @@ class LandedRows:
                 "where event in ('RESUBMITTED', 'REFUSED')",
                 "resubmission_id = known_id",
             ),
-            # of a command no ledger keeps the id
+            # no ledger keeps the id of a command
             "trigger_commands": (
                 f"select max(started_at) as known_until from {ledgers['published_runs']}",
                 "issued_at < known_until",
@@ -196,14 +196,14 @@ class LandedRows:
 
 
 def landed_delivery_id(column: str) -> str:
-    """The SQL of the macro landed_delivery_id: of a recovery or resubmission what it comes from."""
+    """The SQL of the macro landed_delivery_id: the id without a recovery or resubmission suffix."""
     return f"regexp_replace({column}, '/(recovery|resubmission)-[0-9]+$', '')"
 
 
 def _days_of_new_files(
     engine: Engine, table: LandedTable, consumed: str, landed: str
 ) -> tuple[str | None, ...] | None:
-    """The days of the rows in files that came after a snapshot; None where no column has days."""
+    """The days of the rows in files added since a snapshot; None if the table has no day column."""
     column = table.day_column
     if column is None:
         return None

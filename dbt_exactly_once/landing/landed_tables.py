@@ -15,7 +15,7 @@ from dbt_exactly_once.adapter.tables import Table, columns_of
 SOURCE_NAME = "landing"
 SOURCES_FILE = Path("models/receive/sources.yml")
 REJECTED = "rejected_landings"
-# begins the name of the tag that keeps the snapshot which a schema of ledgers has consumed
+# a tag with this prefix and a schema of ledgers keeps the snapshot that the schema has consumed
 CONSUMED_TAG = "exactly_once_consumed_"
 
 

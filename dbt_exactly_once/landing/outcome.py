@@ -13,11 +13,11 @@ class Landing:
 
     table: str
     landed: int = 0
-    # rejected rows by reason; those that only repeat a landed row stand apart
+    # rows that did not land, by reason; REPEATED ones are not counted as rejected
     reasons: dict[str, int] = field(default_factory=dict)
-    # of the first rejected rows where they stood and what is wrong with them
+    # for the first rejected rows: their file and line, and what is wrong with them
     examples: list[str] = field(default_factory=list)
-    # a query of all of them
+    # a query for all rejected and repeated rows
     rows_behind: str = ""
 
     @property
@@ -30,11 +30,11 @@ class Landing:
 
     @property
     def failed(self) -> bool:
-        """Whether nothing came of it: rows were rejected and none has landed."""
+        """Whether rows were rejected and none has landed."""
         return self.rejected > 0 and not self.landed
 
     def lines(self) -> list[str]:
-        """Its lines: the counts, and of rejected rows why and where they are."""
+        """The lines to print: the counts, why rows were rejected, and where these are."""
         if not self.rejected:
             return [str(self)]
         more = self.rejected - len(self.examples)

@@ -52,7 +52,7 @@ def _parquet_values(column: pa.Array) -> list[Any]:
 
 
 def _as_python(scalar: pa.Scalar) -> Any:
-    """The value; where Python has none a text, which is a fault in a column of another type."""
+    """The value; a text if Python has none, which is a fault in a column of another type."""
     try:
         return scalar.as_py()
     except Exception:

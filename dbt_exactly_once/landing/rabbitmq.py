@@ -21,7 +21,7 @@ from dbt_exactly_once.landing.brokers import (
     unusable,
 )
 
-# seconds after which a broker that takes nothing, out of memory or disk, is an error
+# if a broker takes nothing for so many seconds (out of memory or disk), it is an error
 BLOCKED_SECONDS = 30
 
 
@@ -49,14 +49,14 @@ def _parameters(pika: Any, url: str) -> Any:
 class RabbitMq(Connected):
     """A queue of RabbitMQ, over AMQP 0-9-1.
 
-    A quorum queue counts deliveries (`x-delivery-count`). Of a classic one only the mark
-    `redelivered` is known, which counts as 1.
+    A quorum queue counts deliveries (`x-delivery-count`). A classic queue only has the flag
+    `redelivered`, which counts as 1.
     """
 
     def __init__(self, url: str, queue: str, most: int) -> None:
         pika = _import_pika()
         self._queue = queue
-        # tags count within a connection
+        # delivery tags start at 1 in each connection
         self._session = uuid4().hex[:12]
         self._waiting: deque[tuple[int, dict[str, Any]]] = deque()
         self._last_tag = 0
@@ -83,7 +83,7 @@ class RabbitMq(Connected):
             document_type=properties.type or method.routing_key,
             guaranteed=properties.delivery_mode == 2,
             event_id=properties.message_id,
-            # to a classic queue a publisher may write anything there, which landing rejects
+            # in a classic queue this header is the publisher's: landing rejects what is no number
             redelivery_count=counted if isinstance(counted, int) else str(counted),
             document=text_of(body),
         )
@@ -110,7 +110,7 @@ class RabbitMq(Connected):
 
     def acknowledge(self) -> None:
         self._channel.basic_ack(self._last_tag, multiple=True)
-        # it is sent when the connection is looked after
+        # the acknowledgement is sent when the connection is serviced
         self._connection.process_data_events(time_limit=0)
 
     def keep_alive(self) -> None:

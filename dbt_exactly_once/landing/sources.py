@@ -1,4 +1,4 @@
-"""Files and folders that are landed again and again: each file once, and again where it changes."""
+"""Files and folders that are landed repeatedly: each file once, and again when it changes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Look = tuple[int, int, int]
 class Sources:
     """Files, and folders with files directly in them, and which of them this process has landed.
 
-    Another process does not know, and lands all of them once more, which changes nothing. Names
-    that begin with a dot or an underscore are left alone: so may be named what is being written.
+    Another process lands all of them once more, which changes nothing. Files whose names begin with
+    a dot or an underscore are skipped: programs name files so while they write them.
     """
 
     def __init__(self, places: Sequence[str | Path]) -> None:
@@ -27,14 +27,14 @@ class Sources:
                 raise ExactlyOnceError(f"{place} is not there: name files, or folders of files")
 
     def new_files(self) -> dict[Path, Look]:
-        """The files that were not landed as they are now, by name in each folder."""
+        """The files that are new or have changed since they landed, in order of name per folder."""
         found: dict[Path, Look] = {}
         for place in self._places:
             for path in sorted(place.iterdir()) if place.is_dir() else [place]:
                 look = _look_at(path)
                 if look is not None:
                     found[path] = look
-        # nothing is remembered of files that are gone
+        # forget files that are gone
         self._landed = {path: look for path, look in self._landed.items() if path in found}
         return {path: look for path, look in found.items() if self._landed.get(path) != look}
 
@@ -44,7 +44,7 @@ class Sources:
 
 
 def _look_at(path: Path) -> Look | None:
-    """None where it is no file to land, or gone."""
+    """None if it is not a file to land, or is gone."""
     try:
         if path.name.startswith((".", "_")) or not path.is_file():
             return None

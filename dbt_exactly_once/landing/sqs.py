@@ -17,7 +17,7 @@ from dbt_exactly_once.landing.brokers import HEADERS, PUMP_SECONDS, cause_of, ro
 # limits of SQS: messages in one request, seconds to wait for one
 MOST_IN_REQUEST = 10
 MOST_WAIT_SECONDS = 20
-# how long messages stay hidden from others while they land, before it is renewed
+# while messages land, they are hidden from others for so long, which is renewed this often
 HIDDEN_SECONDS = 60
 RENEW_SECONDS = 20
 
@@ -53,7 +53,7 @@ class Sqs:
                 answer = self._client.receive_message(
                     QueueUrl=self._url,
                     MaxNumberOfMessages=min(MOST_IN_REQUEST, most - len(rows)),
-                    # without waiting SQS asks some of its servers only
+                    # without a wait SQS asks only some of its servers
                     WaitTimeSeconds=min(MOST_WAIT_SECONDS, ceil(left)),
                     VisibilityTimeout=HIDDEN_SECONDS + ceil(left),
                     MessageSystemAttributeNames=["ApproximateReceiveCount"],
@@ -75,7 +75,7 @@ class Sqs:
         self._receipts.clear()
 
     def keep_alive(self) -> None:
-        """Keep the messages hidden from others, who would land them besides."""
+        """Keep the messages hidden from other consumers, which would land them too."""
         sleep(PUMP_SECONDS)
         if monotonic() < self._renew_at:
             return
@@ -84,7 +84,7 @@ class Sqs:
             self._client.change_message_visibility_batch(QueueUrl=self._url, Entries=entries)
 
     def close(self) -> None:
-        # what was not acknowledged is shown again when its time is over
+        # messages that were not acknowledged become visible again after their time-out
         with suppress(Exception):
             self._client.close()
 
@@ -117,7 +117,7 @@ class Sqs:
 
 
 def place_of(url: str) -> dict[str, str]:
-    """Where the queue is: the endpoint, and the region where its name has one."""
+    """Where the queue is: the endpoint, and the region if the host name has one."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.path.strip("/"):
         raise ValueError("name the queue by its URL, https://sqs.REGION.amazonaws.com/ACCOUNT/NAME")

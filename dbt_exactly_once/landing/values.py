@@ -1,4 +1,4 @@
-"""Values of landed columns in their types; one that is not of its type is a fault of its row."""
+"""Converts values to the types of their columns; one that does not fit is a fault of its row."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class NotOfTypeError(ValueError):
 def typed_column(
     name: str, data_type: str, rows: Iterable[dict[str, Any] | None], faults: list[Fault | None]
 ) -> pa.Array:
-    """A column's values in their type; a value that is not becomes null and its row's fault."""
+    """A column's values in its type; a value of another type becomes null and its row's fault."""
     values = [None if row is None else row.get(name) for row in rows]
     arrow_type = ARROW_TYPES[data_type]
     if set(map(type, values)) <= PLAIN[data_type]:
@@ -75,7 +75,7 @@ def typed_column(
     return pa.array(taken, arrow_type)
 
 
-# what Arrow may be given as it is
+# types of values that Arrow may be given as they are
 PLAIN: dict[str, set[type]] = {
     "string": {str, CsvText, type(None)},
     "int": {int, type(None)},
@@ -131,7 +131,7 @@ def parsed_time(text: str) -> datetime:
             hours, minutes = int(zone[1:3]), int(zone[3:].lstrip(":") or 0)
             if minutes > 59:
                 raise NotOfTypeError(f"there is no offset {zone}")
-            # a time zone holds less than a day: more is refused there
+            # timezone() refuses an offset of a day or more
             offset = timezone(timedelta(hours=hours, minutes=minutes))
             ahead = offset.utcoffset(None)
             time = time - ahead if zone[0] == "+" else time + ahead

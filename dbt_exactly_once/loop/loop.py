@@ -1,8 +1,8 @@
 """The loop of `exactly-once run`: it lands, decides and works, sleeps, and does so again.
 
-Spark is started once, the project parsed once. A round is what the single commands do, one after
-the other, so a loop that is killed leaves what a killed command leaves. A round that fails says so
-and is repeated, after ever longer.
+Spark is started once, the project parsed once. A round does what the single commands do, one after
+the other, so a killed loop leaves what a killed command leaves. A round that fails is reported and
+repeated, after a pause that grows with each failure.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from dbt.contracts.graph.manifest import Manifest
     from pyspark.sql import SparkSession
 
-# where the project is new or has changed: with its seeds and views
+# if the project is new or has changed: also its seeds and views
 WHOLE = ("build",)
-# every other round; without artifacts, of which a loop would make heaps
+# all other rounds; without artifacts, which a loop would pile up
 SCHEDULED = ("build", "--selector", "hot_path", "--no-write-json")
-# how often it looks for mended files while it waits to repeat a round
+# how often the loop looks for corrected files while it waits to repeat a failed round
 LOOK_SECONDS = 1.0
 # how soon a signal is noticed; a service that has ended is noticed at once
 POLL_SECONDS = 0.5
@@ -68,20 +68,20 @@ class Loop:
         self._works = works
         self._stop = stop
         self._echo = echo
-        # the project as it was parsed last, and the files that it was parsed of
+        # the project as it was parsed last, and the files that it was parsed from
         self._manifest: Manifest | None = None
         self._tables: State
         self._parsed: Seen = {}
-        # whether all of it was built since then, and whether a run has left something behind
+        # whether all of it was built since then, and whether no failed run has left anything
         self._built = False
         self._is_tidy = True
-        # where the tables were that the last run has read and published; none after a failure
+        # main of the tables that the last run has read and published; empty after a failure
         self._known: dict[str, str] = {}
 
     def run(self, every: float, once: bool = False) -> int:
         """Rounds until a signal comes, or one; returns the exit status.
 
-        every: seconds from the begin of a round to that of the next.
+        every: seconds from the start of a round to that of the next.
         """
         failures = 0
         while True:
@@ -100,7 +100,7 @@ class Loop:
                 return 0
 
     def round(self) -> Round:
-        """Land, decide, work; where one fails the next ones go on with what is there."""
+        """Land, decide, work; if one fails, the next ones still run, on what is there."""
         found = Round()
         try:
             self._read_project()
@@ -122,7 +122,7 @@ class Loop:
             self._echo(f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ} {line}")
 
     def _sleeps_until(self, due: float, has_failed: bool) -> bool:
-        """Sleep; True where a signal has come. What has failed is tried once a file is mended."""
+        """Sleep; True if a signal has come. After a failure, a changed file ends the sleep."""
         while (left := due - time.monotonic()) > 0:
             if self._stop.wait(min(left, LOOK_SECONDS)):
                 return True
@@ -143,7 +143,7 @@ class Loop:
         return files_of_project(self._project.folder, self._profiles_dir)
 
     def _read_project(self) -> None:
-        """Parse the project, where that was not done since one of its files has changed."""
+        """Parse the project, unless that was done since one of its files last changed."""
         files = self._files()
         if self._manifest is not None and files == self._parsed:
             return
@@ -158,7 +158,7 @@ class Loop:
     def _land(self, found: Round) -> None:
         """Land what is new in the sources, in one landing.
 
-        A file that cannot be read keeps no other from landing, and is left alone until it changes.
+        A file that cannot be read does not stop the others, and is left out until it changes.
         """
         new = self._sources.new_files()
         while new:
@@ -179,7 +179,7 @@ class Loop:
     # ---------------------------------------------------------------- decide
 
     def _decide(self, found: Round) -> None:
-        """A run, where it may find anything to do."""
+        """Start a run, if it may find anything to do."""
         if self._built and not self._has_news():
             return
         self._tidy_up()
@@ -195,17 +195,17 @@ class Loop:
         self._tidy_up()
 
     def _tidy_up(self) -> None:
-        """Leave nothing of a failed run: the lock of this living process would stop the next."""
+        """Clean up after a failed run: this process lives, so its lock would stop the next run."""
         if not self._is_tidy:
             self._engine.reset(BRANCH_SETTING)
             self._tables.lock.release_own()
             self._is_tidy = True
 
     def _has_news(self) -> bool:
-        """Whether a run may find anything: something was landed or published, or time has come.
+        """Whether a run may find anything: something was landed or published, or time has passed.
 
-        What is as the last run has left it can change by time alone only where a delivery waits, a
-        trigger is suspended, or the views of open work have something for the next run.
+        If nothing was landed or published since the last run, time alone changes something only if
+        a delivery waits, a trigger is suspended, or open work has something for the next run.
         """
         tables = self._tables.tables
         if self._known != self._where([*tables.landed.values(), tables.record]):
@@ -225,7 +225,7 @@ class Loop:
         return bool(rows[0][0])
 
     def _where(self, tables: Iterable[Table]) -> dict[str, str]:
-        """Where main of some tables is, read fresh."""
+        """The snapshot of main of each table, read fresh."""
         return {
             table.relation: (self._engine.properties(table.relation) or {}).get(
                 "current-snapshot-id", "none"

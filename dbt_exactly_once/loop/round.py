@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# a round that fails is repeated after ever longer, up to so many seconds
+# the pauses after rounds that fail grow up to so many seconds
 LONGEST_PAUSE = 300.0
 SHOWN_FAILURES = 3
 
@@ -17,7 +17,7 @@ class Round:
     failed: list[str] = field(default_factory=list)
 
     def line(self, next_step: str) -> str:
-        """All of it in one line; empty where nothing happened."""
+        """All of it in one line; empty if nothing happened."""
         parts = [*self.messages]
         if self.failed:
             more = len(self.failed) - SHOWN_FAILURES
@@ -27,8 +27,8 @@ class Round:
 
 
 def pause_after(every: float, failures: int) -> float:
-    """Seconds from the begin of a round to that of the next, after so many failures in a row."""
+    """Seconds from the start of a round to that of the next, after so many failures in a row."""
     if not failures:
         return every
-    # the longest pause is reached long before the power is
+    # 20 only bounds the power: the longest pause is reached long before
     return min(max(every, 1) * 2 ** min(failures, 20), max(every, LONGEST_PAUSE))

@@ -1,7 +1,7 @@
 """`exactly-once alert`: posts to a webhook what there is to do, once, and what is solved, once.
 
-What was posted last stands in a file, written after the webhook has answered: no message is lost,
-and one is sent a second time where the process ends in between.
+A file keeps what was posted last. It is written after the webhook has answered, so no message is
+lost; if the process ends in between, a message is sent a second time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Change:
 
 
 def alert(ask: Ask, schema: str, webhook: str, memory: Path) -> Change | None:
-    """Post what has changed since the last time; returns it, or None where nothing has.
+    """Post what has changed since the last time; returns it, or None if nothing has.
 
     ask: runs a query and gives its rows; memory: the file that keeps what was posted.
     """
@@ -67,7 +67,7 @@ def alert(ask: Ask, schema: str, webhook: str, memory: Path) -> Change | None:
 
 
 def _name(row: Mapping[str, Any]) -> str:
-    """What makes it the same thing, however many documents it is about by now."""
+    """What identifies a thing to do; its number of documents may change."""
     return json.dumps([row["kind"], row["trigger_name"], row["what"]])
 
 
@@ -96,7 +96,7 @@ def _write(memory: Path, sent: Mapping[str, Any]) -> None:
 
 
 def _post(webhook: str, text: str) -> None:
-    """Send a message as Slack and what is made like it take it."""
+    """Post a message in the format of Slack and of services that are compatible with it."""
     if not webhook.lower().startswith(("http://", "https://")):
         raise ExactlyOnceError("the URL of the webhook has to begin with https:// or http://")
     body = json.dumps({"text": text}).encode("utf-8")

@@ -29,7 +29,7 @@ COLOURS = {
     "line": "#a10007",
 }
 VARIABLES = {colour: f"var(--{name.lower()})" for name, colour in COLOURS.items()}
-# inches of a chart at 72 units each: about the letters of the text around it
+# widths in inches of 72 units: letters come out about as large as the text around the chart
 WIDE, HALF, NARROW = 16.0, 8.5, 5.0
 
 
@@ -46,7 +46,7 @@ def over_time(rows: Rows, unit: str) -> str:
                 at, counts, width * 0.9, floor, align="edge", color=COLOURS[status], label=status
             )
             floor = [below + count for below, count in zip(floor, counts, strict=True)]
-        # one bar alone would be a wall
+        # a single bar would fill the chart
         missing = max(0.0, 6 * width - (at[-1] + width - at[0])) / 2
         axes.set_xlim(at[0] - missing - width * 0.2, at[-1] + width * 1.2 + missing)
         locator = AutoDateLocator(maxticks=8)
@@ -165,7 +165,7 @@ def _svg(
         "xtick.labelcolor": COLOURS["ink"],
         "ytick.labelcolor": COLOURS["ink"],
     }
-    # names of triggers are no formulas
+    # names of triggers are not formulas
     with matplotlib.rc_context({**style, "text.parse_math": False}):
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.add_subplot()
@@ -187,7 +187,7 @@ def _plain(text: str, description: str) -> str:
     """The SVG without what differs between two drawings, and in the colours of the theme."""
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    # ids that two charts would share, and nothing refers to
+    # ids that two charts would have in common, and that nothing refers to
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     text = re.sub(r'(<svg [^>]*?)width="[^"]*" height="[^"]*"|height="[^"]*pt"', r"\1", text)
     text = re.sub(r"font: ([^;\"]*px) [^;\"]*", r"font: \1 system-ui, sans-serif", text)

@@ -1,8 +1,7 @@
 """The page of `exactly-once report`: one HTML file from the report views.
 
-Every number on it comes from a query that stands beside it, to copy. What is asked stands in
-queries.py, how it is laid out in templates/page.html, what is drawn in charts.py. The page loads
-nothing.
+Beside every number is the query that it comes from, to copy. The queries are in queries.py, the
+layout is in templates/page.html, the charts are in charts.py. The page loads nothing.
 """
 
 from __future__ import annotations
@@ -54,12 +53,12 @@ def make_page(ask: Ask, schema: str, made_at: datetime | None = None) -> str:
 
 
 def unit_of(hours: int | None) -> str:
-    """In what steps a span of hours is shown."""
+    """The unit in which a span of hours is shown."""
     return "hour" if (hours or 0) <= 96 else "day" if hours <= 24 * 120 else "month"
 
 
 def _templates() -> jinja2.Environment:
-    # with matplotlib, which only a report needs
+    # imports matplotlib, which only a report needs
     from dbt_exactly_once.report import charts
 
     environment = jinja2.Environment(
@@ -79,7 +78,7 @@ def _templates() -> jinja2.Environment:
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:
-    """Whether a column holds numbers; a truth is none."""
+    """Whether a column holds numbers; a boolean is not one."""
     return any(isinstance(v, (int, Decimal)) and not isinstance(v, bool) for v in values)
 
 
@@ -99,7 +98,7 @@ def duration(milliseconds: int) -> str:
 
 
 def ask_spark(spark: Any, schema: str) -> Ask:
-    """Ask a Spark session, after a look whether the report views are there."""
+    """Ask a Spark session; raises ExactlyOnceError if it does not have all report views."""
     there = set()
     if spark.catalog.databaseExists(schema):
         there = {row[1] for row in spark.sql(f"show views in {schema}").collect()}

@@ -1,4 +1,4 @@
-"""Resolvers are asked until nobody is left to ask; a resolver that kills its worker is named."""
+"""Asks resolvers until all deliveries are answered; names a resolver that kills its worker."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dbt_exactly_once.resolvers.hooks import being_asked
 def ask_resolvers(engine: Engine, relation: str, columns: str, sql: str | None) -> None:
     """Make the table of answers and fill it.
 
-    sql: selects the answers of those that have none in `relation` yet; None where there is nobody
-    to ask. Raises ExactlyOnceError where a resolver has killed its worker.
+    sql: selects the answers for the deliveries that have none in `relation` yet; None if there is
+    no delivery to ask about. Raises ExactlyOnceError if a resolver has killed its worker.
     """
     engine.rows(f"create or replace table {relation} ({columns}) using iceberg")
     is_cut_short = sql is not None
@@ -32,7 +32,7 @@ def ask_resolvers(engine: Engine, relation: str, columns: str, sql: str | None) 
 
 
 def _explain_death(error: BaseException) -> None:
-    """Name whom a worker was asking when it died; Spark only reports that it is gone."""
+    """Name the resolver that a worker was calling when it died; Spark only reports its death."""
     for trigger_name, resolver, delivery_ids in being_asked():
         ids = ", ".join(delivery_ids[:5]) + (" ..." if len(delivery_ids) > 5 else "")
         held = json.dumps({"delivery_id": delivery_ids[0], "trigger_name": trigger_name})

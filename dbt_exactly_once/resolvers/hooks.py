@@ -1,8 +1,8 @@
 """The user's functions in python_udfs: found, loaded, and given to Spark.
 
 They are loaded here to learn their names and to report what is wrong with a module before a run
-begins. Spark's workers get the same files as an archive named after its content, and load from it
-the one module they need.
+starts. Spark's workers get the same files as an archive named after its content, and load from it
+only the module they need.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ AVAILABILITY = "struct<is_available: boolean, message: string>"
 
 @dataclass(frozen=True)
 class Hooks:
-    """The functions of a project, as they stood when they were loaded."""
+    """The functions of a project, as they were when they were loaded."""
 
     folders: tuple[Path, ...]
     version: str
@@ -57,13 +57,13 @@ class Hooks:
         return self.package._hooks.registry.names(kind)
 
     def get(self, kind: str, name: str) -> Any:
-        """A registered function; raises KeyError where there is none."""
+        """A registered function; raises KeyError if there is none."""
         return self.package._hooks.registry.get(kind, name)
 
     def modules(self, kind: str) -> dict[str, str]:
         """The module of this folder that registers each function of a kind, by name.
 
-        It need not be the one that defines the function: a library's can be registered too.
+        It need not define the function: a function of a library can be registered too.
         """
         registered_by = self.package.registered_by
         return {name: registered_by[kind, name] for name in self.names(kind)}
@@ -72,8 +72,8 @@ class Hooks:
 def load_hooks(project_dir: str | Path) -> Hooks:
     """Load every module of the project's folder python_udfs, and the package's own.
 
-    Raises ExactlyOnceError, in one line, where a module cannot be imported or is hidden by one of
-    the package, a name is registered twice or a function cannot be called as it must be.
+    Raises ExactlyOnceError, in one line, if a module cannot be imported or is hidden by one of
+    the package, a name is registered twice, or a function cannot be called as it must be.
     """
     folders = tuple(dict.fromkeys([OWN_FOLDER, Path(project_dir).absolute() / PACKAGE]))
     folders = tuple(folder for folder in folders if folder.is_dir())
@@ -116,7 +116,7 @@ def _forget() -> None:
 
 
 def _import_package(folders: tuple[Path, ...]) -> ModuleType:
-    """The package, its modules looked for in all folders."""
+    """The package; its modules are looked up in all folders."""
     spec = importlib.util.spec_from_file_location(
         PACKAGE,
         OWN_FOLDER / "__init__.py",
@@ -138,7 +138,7 @@ def _modules(package: ModuleType) -> Iterator[str]:
 def _files(folders: tuple[Path, ...]) -> dict[str, Path]:
     """The files of the package by their path within it.
 
-    Of two the first folder's rules, so another module in the second is refused.
+    If two folders have a file, that of the first is used; a different module in the second raises.
     """
     found: dict[str, Path] = {}
     for folder in folders:
@@ -169,11 +169,11 @@ def _digest(folders: tuple[Path, ...], identify: Callable[[str, Path], str]) -> 
 
 
 def register_hooks(hooks: Hooks, spark: SparkSession) -> None:
-    """Give a session ask_resolver and ask_resource_monitor, where it has them not yet.
+    """Register ask_resolver and ask_resource_monitor in a session that does not have them yet.
 
     `ask_resolver(resolver, trigger_name, limit_ms, chain)` answers an array of candidates, see
     python_udfs._asking; `ask_resource_monitor(name)` returns whether a resource is available. They
-    are not deterministic, so that Spark neither repeats a call nor moves it.
+    are declared non-deterministic, so that Spark neither repeats a call nor moves it.
     """
     from pyspark import cloudpickle
     from pyspark.sql.functions import ArrowUDFType, arrow_udf
@@ -188,7 +188,7 @@ def register_hooks(hooks: Hooks, spark: SparkSession) -> None:
     looks = in_worker(version, "availabilities", monitors)
     for name, function, result in ((ASK, asks, ANSWERS), (MONITOR, looks, AVAILABILITY)):
         with warnings.catch_warnings():
-            # it would rather have type hints, which would make the workers' part import Arrow
+            # it warns that type hints are missing; with them the workers' part would import Arrow
             warnings.simplefilter("ignore", UserWarning)
             in_sql = arrow_udf(function, result, ArrowUDFType.SCALAR_ITER)
         spark.udf.register(name, in_sql.asNondeterministic())
@@ -207,7 +207,7 @@ def _archive(hooks: Hooks) -> Path:
 
 @cache
 def _own_folder() -> Path:
-    """A folder of this process, gone with it."""
+    """A folder of this process, removed when it exits."""
     folder = Path(tempfile.mkdtemp(prefix="exactly_once_"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -221,7 +221,7 @@ def trace_folder() -> Path:
 
 
 def being_asked() -> list[tuple[str, str, list[str]]]:
-    """Trigger, resolver and delivery ids of the calls that have not ended in a worker."""
+    """Trigger, resolver, delivery ids of calls that no worker has ended; removes their traces."""
     found = []
     for path in sorted(trace_folder().iterdir()):
         text = path.read_bytes().split(b"\0")[0].decode(errors="replace")

@@ -1,7 +1,7 @@
 """What Spark's workers run first: it finds the project's python_udfs and calls into it.
 
-Sent to the workers by value, since they have no dbt and need not import it; so nothing but the
-standard library is imported here.
+It is sent to the workers by value, since they have no dbt and need not import it. So this module
+imports nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ def in_worker(
 ) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """A function of python_udfs._asking, of one version of python_udfs, for Spark to call.
 
-    modules: the module of each function of the user's that it may ask; arguments: those of the
-    function before the last one, which imports such a module.
+    modules: the module of each of the user's functions that it may call; arguments: those between
+    the first, the batches, and the last, a function that imports such a module.
     """
 
     def call(batches: Iterator[Any]) -> Iterator[Any]:
@@ -29,7 +29,7 @@ def in_worker(
 
 
 def load(version: str) -> Any:
-    """The module _asking of that version; whatever this worker has loaded of another goes."""
+    """The module _asking of that version; modules of another version are unloaded first."""
     package = sys.modules.get("python_udfs")
     archive = next((path for path in sys.path if path.endswith(f"python_udfs_{version}.zip")), None)
     if archive is not None and not str(getattr(package, "__file__", "")).startswith(archive):

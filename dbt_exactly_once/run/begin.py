@@ -1,4 +1,4 @@
-"""The begin of a run: refuse half a run, take the lock, finish what a dead run has left, freeze."""
+"""The start of a run: refuse half a run, take the lock, finish a dead run's work, freeze inputs."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def begin(
 ) -> Run | None:
     """Take the lock, finish what a dead run has left, freeze what this run reads.
 
-    Returns None where the command runs no model of the transaction. Raises ExactlyOnceError where
-    only a part of the transaction was selected, where another run is at work, and where the
-    ledgers do not fit together.
+    Returns None if the command runs no model of the transaction. Raises ExactlyOnceError if only a
+    part of the transaction was selected, if another run is at work, or if the ledgers do not fit
+    together.
     """
     if not state.tables.transaction & set(selected):
         return None
@@ -71,7 +71,7 @@ def begin(
 
 
 def prepare_session(state: State, run_id: str) -> None:
-    """Make the session this run's; under the lock, since others may share it."""
+    """Set up the session for this run; under the lock, since other runs may share the session."""
     state.engine.set(LOCK_SCHEMA_SETTING, state.tables.schema)
     state.engine.set(RUN_ID_PROPERTY, run_id)
     state.engine.reset(BRANCH_SETTING)
@@ -105,7 +105,7 @@ def _refuse_flags() -> None:
 
 
 def _refuse_early_readers(state: State, graph: Mapping[str, Any], selected: Sequence[str]) -> None:
-    """Refuse models that would keep what the run may never publish."""
+    """Refuse models that would store rows that the run may never publish."""
     nodes = graph["nodes"]
     written = {
         name: node["name"]

@@ -1,4 +1,4 @@
-"""What a run writes once it has published: services that are models, rows that a model appends."""
+"""What a run writes after publication: services that are models, rows that a model appends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dbt_exactly_once.services.model_services import ModelService, ModelServices
 
 
 def settle_services(state: State, run_id: str, graph: Mapping[str, Any]) -> list[str]:
-    """Finish what services of runs that were cut off have started; returns lines on it."""
+    """Finish what services of interrupted runs have started; returns lines about it."""
     services = model_services(graph)
     schemas = {service.relation.rpartition(".")[0] for service in services}
     return _services(state, run_id).settle(services, state.tables.existing_in(schemas))
@@ -39,15 +39,15 @@ def serve(
 
 
 def published_since(state: State, run: Run, ledger: str, run_number: int | None) -> str:
-    """A relation of what runs after run_number have published in a ledger that is only appended to.
+    """A relation of the rows that runs after run_number have published in an append-only ledger.
 
-    All of it where run_number is None. Reads the files appended since that run; where its snapshot
-    has expired, the ledger's run_id instead, which costs a scan and loses nothing.
+    All rows if run_number is None. Reads the files appended since that run. If its snapshot has
+    expired, it filters by run_id instead, which costs a scan and loses nothing.
     """
     relation = state.tables.ledgers[ledger].relation
     nothing = f"(select * from {relation} where false)"
     if not run.publishes:
-        # a preview does nothing behind publication
+        # a preview does nothing after publication
         return nothing
     if run_number is None:
         return f"(select * from {relation})"
@@ -81,15 +81,15 @@ def published_since(state: State, run: Run, ledger: str, run_number: int | None)
 
 
 def start_of(state: State, run: Run, relation: Any) -> str:
-    """Where main of a table stands that this run adds to, see append_published."""
+    """The snapshot of main of a table that this run adds to, see append_published."""
     start = main_of(state.engine, str(relation))
     run.effect_starts[str(relation)] = start
     return start
 
 
 def append_published(state: State, run: Run | None, node: Mapping[str, Any], sql: str) -> None:
-    """Append what a model selects to its table, unless another run has added to it since the
-    model has looked at it (start_of)."""
+    """Append what a model selects to its table, unless another run has added to the table since
+    the model read it (start_of)."""
     run = guard_lock(state, run, node["name"])
     table = Table(node["alias"], node["schema"], columns_of(node))
     state.engine.rows(table.ddl())

@@ -1,4 +1,4 @@
-"""What a run consumes of the landed tables: up to a snapshot, which a tag keeps from expiring."""
+"""What a run consumes of the landed tables: all up to a snapshot, which a tag keeps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dbt_exactly_once.services.executions import patiently
 
 
 def landed_rows(state: State, run: Run, name: str) -> LandedRows:
-    """How this run reads a landed table; asked of Iceberg once for what it has frozen."""
+    """How this run reads a landed table; Iceberg is asked once for each pair of snapshots."""
     consumed, landed = run.consumed[name], run.landed[name]
     rows = run.landed_rows.get(name)
     if rows is None or (rows.consumed, rows.landed) != (consumed, landed):
@@ -30,7 +30,7 @@ def landed_rows(state: State, run: Run, name: str) -> LandedRows:
 
 
 def what_fails(state: State, run: Run) -> list[str]:
-    """Which filters and keys fail, and on which of the deliveries that this run had before it."""
+    """Which filters and keys fail, and on which of the new or waiting deliveries of this run."""
     deliveries = landed_rows(state, run, "deliveries")
     waiting = state.tables.ledgers["waiting_deliveries"].relation
     rows = (
@@ -51,9 +51,10 @@ def what_fails(state: State, run: Run) -> list[str]:
 
 
 def before_consumed(state: State, run: Run, name: str) -> str | None:
-    """The snapshot before the one up to which a landed table is consumed, now or by this run.
+    """The parent of the snapshot up to which published runs have consumed a landed table.
 
-    None where there is none, or main no longer stems from it.
+    This run counts once it has published. None if there is none, or main no longer descends from
+    it.
     """
     consumed = (run.landed if run.published else run.consumed)[name]
     if consumed is None:
@@ -72,8 +73,8 @@ def keep_consumed(
     """Keep the consumed snapshot of each landed table from expiring, by a tag.
 
     Each schema of ledgers has a tag of its own, since several may consume one landed table. Called
-    by the run that has consumed them, and by the next command where that was killed. refs: branches
-    and tags of the landed tables, as they are.
+    by the run that has consumed the snapshots, and by the next command if that run was killed.
+    refs: the current branches and tags of the landed tables.
     """
     tag = tag_of(state)
     for name, snapshot in consumed.items():
@@ -89,14 +90,14 @@ def keep_consumed(
 
 
 def tag_of(state: State) -> str:
-    """The tag of what these ledgers have consumed."""
+    """The tag that marks what these ledgers have consumed."""
     return CONSUMED_TAG + state.tables.schema
 
 
 def follow_event_time(state: State, run: Run) -> None:
-    """Set event time back where the row that it rests on was removed from the landed table.
+    """Set event time back if the row that it comes from was removed from the landed table.
 
-    Upkeep forgets the oldest rows only, so it never removes that one.
+    Upkeep deletes the oldest rows only, so it never removes that one.
     """
     rows = landed_rows(state, run, "deliveries")
     if run.greatest_received_at is None or not rows.may_miss_consumed:
@@ -114,7 +115,7 @@ def follow_event_time(state: State, run: Run) -> None:
 
 
 def land_resubmitted(state: State, run: Run) -> None:
-    """Land rejected rows that somebody wants taken again, so that this run takes them."""
+    """Land rejected rows that somebody has resubmitted, so that this run takes them."""
     ledgers, landed = state.tables.ledgers, state.tables.landed
     columns = "rejection_id, reason, raw_text"
     run.landed_again = land_again(

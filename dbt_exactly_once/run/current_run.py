@@ -27,7 +27,7 @@ class Run(Publication):
     publishes: bool = True
     # the snapshots of the seeds that it reads, by their relations
     seeds: dict[str, str] = field(default_factory=dict)
-    # what the session has in memory: how SQL names the relations, and the names of the copies
+    # the copies in memory: the relation as SQL names it, and the name of its copy
     in_memory: dict[str, str] = field(default_factory=dict)
     # the names of the copies that this run alone reads
     copies: list[str] = field(default_factory=list)
@@ -35,32 +35,32 @@ class Run(Publication):
     empty: set[str] = field(default_factory=set)
     # the models of scratch tables and ledgers that this run has no rows for
     without_rows: set[str] = field(default_factory=set)
-    # what macros have found out since, each by its name; what is not known yet is left out:
-    # - of its queue: how many deliveries it has left there (`not_taken`), `rejected`, and
-    #   `left_out` because no trigger takes them; the greatest received_at (`latest_in_queue`); of
-    #   the deliveries that are looked up in history the number (`looked_up`), the earliest
+    # what macros have found out since, by name; a name is missing until its value is known:
+    # - queue: how many deliveries stay in it (`not_taken`), are `rejected`, or are `left_out`
+    #   because no trigger takes them; the greatest received_at (`latest_in_queue`)
+    # - deliveries that are looked up in history: their number (`looked_up`), their earliest
     #   received_at (`oldest_in_queue`), how many have a key that comes more than once
-    #   (`in_chains`), and the hashes of these keys unless they are many (`hashes_of_chains`); of
-    #   those whose trigger has a resolver the triggers and days (`triggers_with_resolver`,
-    #   `days_with_resolver`)
-    # - of history: how many hashes of the queue are `known`, up to which expiry it is removed
+    #   (`in_chains`), and the hashes of these keys unless they are many (`hashes_of_chains`)
+    # - deliveries whose trigger has a resolver: their triggers (`triggers_with_resolver`) and
+    #   days (`days_with_resolver`)
+    # - history: how many hashes of the queue are `known`, up to which expiry it is removed
     #   (`removal_bound`), how many of its entries have `expired`, and how many were `removed`
-    # - of decisions: how many deliveries are `decided` and `undecided`, how many of these suspend
-    #   their trigger (`suspended`), how many documents are `opened` and `added` to history
+    # - decisions: how many deliveries are `decided` and `undecided`, how many of the undecided have
+    #   status SUSPENDED (`suspended`), how many documents are `opened` and `added` to history
     # - the days of open work (`open_days`)
     found: dict[str, Any] = field(default_factory=dict)
     # the relations of queue_counts and decision_counts, by the model that is counted
     counts: dict[str, str] = field(default_factory=dict)
-    # where main of a table stands that it adds to behind publication
+    # for each table that the run adds to after publication: the snapshot of its main before
     effect_starts: dict[str, str] = field(default_factory=dict)
-    # how the landed tables are read, by what was asked for so far
+    # how the landed tables are read; has those that were asked for so far
     landed_rows: dict[str, LandedRows] = field(default_factory=dict)
-    # requests to take a rejected landing again, with their outcomes
+    # requests to land a rejected row again, with their outcomes
     landed_again: list[LandedAgain] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
 
     def moves_event_time(self, milliseconds: float) -> bool:
-        """Whether what this run takes moves event time further than so, to the second."""
+        """Whether this run's deliveries move event time by more than this, to the second."""
         latest = self.found.get("latest_in_queue")
         if not latest or not self.greatest_received_at:
             return bool(latest)

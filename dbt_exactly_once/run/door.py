@@ -1,7 +1,7 @@
-"""The door through which macros reach the Python side: `adapter.exactly_once`.
+"""How macros call the Python side: `adapter.exactly_once`.
 
 Jinja cannot catch an error of Spark, so a macro calls a method here for whatever may fail or takes
-more than one statement. Each method hands over to the module that does it.
+more than one statement. Each method calls the module that does the work.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class ExactlyOnce:
         clock: datetime,
         variables: Mapping[str, Any],
     ) -> Run | None:
-        """Begin a run, where the command runs the transaction. See begin.begin."""
+        """Start a run, if the command runs the transaction. See begin.begin."""
         self.run = None
         self.describe(graph)
         self.run = begin.begin(self._state, graph, selected, run_id, clock, variables)
@@ -97,11 +97,11 @@ class ExactlyOnce:
 
     @property
     def consumed_tag(self) -> str:
-        """The tag that each landed table has of what these ledgers have consumed."""
+        """The tag on each landed table that marks what these ledgers have consumed."""
         return tag_of(self._state)
 
     def before_consumed(self, name: str) -> str | None:
-        """The snapshot before the one up to which a landed table is consumed."""
+        """The parent of the snapshot up to which a landed table is consumed."""
         return before_consumed(self._state, self._run, name)
 
     def guard(self, ledger: str) -> None:
@@ -113,34 +113,34 @@ class ExactlyOnce:
         guard_lock(self._state, self.run, name)
 
     def branch_snapshots(self) -> dict[str, str]:
-        """What each ledger publishes."""
+        """The snapshot that each ledger publishes."""
         return self._state.publications.snapshots(self._run)
 
     def say_what_fails(self) -> None:
-        """Tell which filter or key has stopped the queue, see consumption.what_fails."""
+        """Report which filter or key has stopped the queue, see consumption.what_fails."""
         with suppress(Exception):
             self._run.messages += what_fails(self._state, self._run)
 
     def publish(self, counts: Mapping[str, Any], news: int, findings: Sequence[str]) -> None:
-        """Make the run's branch the truth. See end.publish."""
+        """Publish the run's branch. See end.publish."""
         end.publish(self._state, self._run, counts, news, findings)
 
     def end(self, variables: Mapping[str, Any]) -> Run | None:
-        """Give the lock back; returns the run that has ended. See end.end."""
+        """Release the lock; returns the run that has ended. See end.end."""
         run, self.run = self.run, None
         if run is not None:
             end.end(self._state, run, variables)
         return run
 
     def keep_in_memory(self, relation: Any) -> None:
-        """Let the models behind a table or view read its rows from memory, where they are few."""
+        """Let the models downstream of a table or view read its rows from memory, if few."""
         keep_in_memory(self._engine, self._run, str(relation))
 
     def empty(self, relation: Any, code: str) -> bool:
-        """Empty a scratch table that this code has made, without SQL; says whether it could."""
+        """Empty a scratch table that this code has made, without SQL; returns whether it did."""
         return self._engine.empty(str(relation), self._run.run_id, {"made-of-code": code})
 
-    # ---------------------------------------------------------------- behind publication
+    # ---------------------------------------------------------------- after publication
 
     def serve(self, node: Mapping[str, Any], sql: str, work: Any, states: Any) -> str:
         """Run a service that is a model; returns its outcome, for the log."""
@@ -151,11 +151,11 @@ class ExactlyOnce:
         return behind_publication.published_since(self._state, self._run, ledger, run_number)
 
     def start_of(self, relation: Any) -> str:
-        """Where main of a table stands that this run adds to behind publication."""
+        """The snapshot of main of a table that this run adds to after publication."""
         return behind_publication.start_of(self._state, self._run, relation)
 
     def append_published(self, node: Mapping[str, Any], sql: str) -> None:
-        """Append what a model selects to its table, behind publication."""
+        """Append what a model selects to its table, after publication."""
         behind_publication.append_published(self._state, self.run, node, sql)
 
     # ---------------------------------------------------------------- seeds, conditions, resolvers
@@ -169,7 +169,7 @@ class ExactlyOnce:
         return seeds.seed_as_written(path, delimiter)
 
     def decision_rules(self, path: str) -> Sequence[Any]:
-        """The rows of the CSV of rules, read once in a command; what was read needs no path."""
+        """The rows of the CSV of rules, read once in a command; later calls need no path."""
         if path and not self._decision_rules:
             self._decision_rules = seeds.seed_as_written(path, ",").rows
         return self._decision_rules
@@ -188,7 +188,7 @@ class ExactlyOnce:
         )
 
     def check_seeds_stayed(self) -> None:
-        """Refuse what was decided by seeds that another command has loaded meanwhile."""
+        """Refuse to go on if another command has loaded a seed since this run read it."""
         seeds.check_seeds_stayed(self._state, self._run)
 
     def filter_sql(self, text: str) -> str:
@@ -196,7 +196,7 @@ class ExactlyOnce:
         return filters.filter_sql(text)
 
     def expression_problem(self, text: str, relation: str, is_filter: bool) -> str | None:
-        """Why Spark cannot use a filter or a key over a relation's columns; None where it can."""
+        """Why Spark cannot use a filter or a key over a relation's columns; None if it can."""
         return filters.expression_problem(self._engine, text, relation, is_filter)
 
     def hook_names(self, kind: str) -> list[str]:
@@ -204,9 +204,9 @@ class ExactlyOnce:
         return load_hooks(get_flags().PROJECT_DIR).names(kind)
 
     def ask_resolvers(self, relation: str, columns: str, sql: str | None, is_missing: bool) -> None:
-        """Ask resolvers until nobody is left to ask; keep the answers in `relation`.
+        """Ask resolvers until there is nobody left to ask; keep the answers in `relation`.
 
-        sql: selects the answers of those that have none yet; None where there is nobody to ask.
+        sql: selects the answers for those that have none yet; None if there is nobody to ask.
         is_missing: whether there is no such table yet.
         """
         if sql is not None or is_missing:
@@ -215,12 +215,12 @@ class ExactlyOnce:
     # ---------------------------------------------------------------- tables
 
     def check_lake(self, graph: Mapping[str, Any]) -> None:
-        """Refuse a lake that does not fit this package or has moved, where a command only reads."""
+        """For a command that only reads: refuse a lake that has moved or has another version."""
         self.describe(graph)
         check_version(self._engine, self._state.tables.record.relation)
 
     def ensure_tables(self, graph: Mapping[str, Any]) -> None:
-        """Make the landed tables and the ledgers that do not exist yet, empty."""
+        """Create the landed tables and the ledgers that do not exist yet, empty."""
         self.describe(graph)
         ensure_tables(self._state)
 
@@ -234,7 +234,7 @@ class ExactlyOnce:
 
     @cached_property
     def code_version(self) -> str:
-        """A checksum of the project's code; what was made of the same code has the same columns."""
+        """A checksum of the project's code; tables made by the same code have the same columns."""
         return code_version(Path(get_flags().PROJECT_DIR))
 
     # ---------------------------------------------------------------- operations

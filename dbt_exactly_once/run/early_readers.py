@@ -1,8 +1,8 @@
-"""Models that would keep what a run has not published.
+"""Models that would store rows that a run has not published.
 
-A run's own reads see the branch that it writes to, and so does whatever else runs in its session. A
-view holds no rows, but a table made in the middle of a run would keep rows of decisions that are
-never published where the run then fails.
+A run reads the branch that it writes to, and so does every other model in its session. A view
+stores no rows. But a table that is built in the middle of a run would keep rows of decisions that
+are never published if the run then fails.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ def early_readers(
     record: str,
     selected: Iterable[str],
 ) -> list[str]:
-    """The models and snapshots that read a run's tables and do not stand behind its publication.
+    """The models and snapshots that read a run's tables and are not downstream of its publication.
 
     nodes: those of dbt's graph; unpublished: ids of the tables that a run writes before it
     publishes; record: id of the model that publishes. Names are sorted.
     """
 
     def parents(node: str) -> list[str]:
-        # a seed depends on macros alone
+        # a seed depends on macros only
         return [name for name in nodes[node]["depends_on"].get("nodes", ()) if name in nodes]
 
     def is_behind(node: str) -> bool:
@@ -41,7 +41,7 @@ def early_readers(
         return False
 
     def reads(node: str) -> bool:
-        """Directly, or through what is read when the node is made."""
+        """Directly, or through views and ephemeral models, which are read as the node is built."""
         return any(
             parent in unpublished
             or (nodes[parent]["config"].get("materialized") in KEEPS_NOTHING and reads(parent))

@@ -1,4 +1,4 @@
-"""The end of a run: its count must close, its branch becomes the truth, its lock is given back."""
+"""The end of a run: its count must close, its branch is published, its lock is released."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from dbt_exactly_once.run.guards import guard_scratch
 from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.upkeep import Upkeep
 
-# a run lists so many triggers at its end
+# the most triggers that a run lists at its end
 MOST_TRIGGERS = 20
 
 
 def publish(
     state: State, run: Run, counts: Mapping[str, Any], news: int, findings: Sequence[str]
 ) -> None:
-    """Make the run's branch the truth, `published_runs` first.
+    """Publish the run's branch, `published_runs` first.
 
     counts: those of the run's row in published_runs; news: how much the run has found that the last
-    one did not know; where it is 0 and nothing was landed, nothing is published. findings: lines
-    for the end of the run. Raises ExactlyOnceError where the count does not close or where another
-    run has taken over meanwhile.
+    one did not know. If it is 0 and nothing was landed, nothing is published. findings: lines for
+    the end of the run. Raises ExactlyOnceError if the count does not close, or if another run has
+    taken over meanwhile.
     """
     _leave_branch(state, run)
     taken = counts["taken"]
@@ -52,7 +52,7 @@ def publish(
         )
     guard_scratch(state, run)
     state.publications.publish(run)
-    # the tags, as the begin of this run has left them
+    # the tags, as the start of this run has left them
     tagged = {name: {tag_of(state): consumed or ""} for name, consumed in run.consumed.items()}
     keep_consumed(state, run.landed, tagged)
     run.messages += _summary(f"published run {run.number}", taken, parts, by_status)
@@ -63,9 +63,9 @@ def publish(
 
 @errors_in_one_line()
 def end(state: State, run: Run, variables: Mapping[str, Any]) -> None:
-    """Leave nothing of an unpublished run behind and give the lock back.
+    """Remove what an unpublished run has left, and release the lock.
 
-    variables: those of the project, of which `maintain_every_runs` says whether the run ends with
+    variables: those of the project; `maintain_every_runs` decides whether the run ends with
     upkeep.
     """
     upkeep_every = variables["maintain_every_runs"]
@@ -81,13 +81,13 @@ def end(state: State, run: Run, variables: Mapping[str, Any]) -> None:
         elif upkeep_every and run.number % upkeep_every == 0:
             run.messages += _maintain(state, run, variables)
     finally:
-        # also where the disk is full: the next run drops the branch
+        # even if the disk is full: the next run drops the branch
         state.lock.release(run.run_id)
     state.lock.drop_graves(run.run_id)
 
 
 def _maintain(state: State, run: Run, variables: Mapping[str, Any]) -> list[str]:
-    """Upkeep at the end of a run; what goes wrong there is reported and undoes nothing."""
+    """Do the upkeep at the end of a run; an error in it is reported and undoes nothing."""
     if state.lock.holder() != run.run_id:
         return ["no upkeep: another run has taken over"]
     try:

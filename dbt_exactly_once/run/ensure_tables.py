@@ -1,4 +1,4 @@
-"""The tables that a run needs: made where they do not exist, refused where they do not fit."""
+"""The tables that a run needs: created if they do not exist, refused if they do not fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dbt_exactly_once.run.state import State
 
 
 def ensure_tables(state: State, may_be_missing: str | None = None, migrates: bool = False) -> None:
-    """Make the landed tables and the ledgers that do not exist yet, empty.
+    """Create the landed tables and the ledgers that do not exist yet, empty.
 
     Refuses a lake of another version, unless it is being migrated.
     """
@@ -42,17 +42,17 @@ def ensure_tables(state: State, may_be_missing: str | None = None, migrates: boo
 
 
 def make_schemas(state: State) -> None:
-    """Make the schemas of ledgers and landed tables."""
+    """Create the schemas of ledgers and landed tables."""
     tables = (*state.tables.ledgers.values(), *state.tables.landed.values())
     for schema in sorted({table.schema for table in tables}):
         state.engine.rows(f"create namespace if not exists {schema}")
 
 
 def refuse_lost_ledgers(state: State, missing: Sequence[str], existing: Collection[str]) -> None:
-    """Refuse where a ledger that was published is gone; one that a later version adds is not.
+    """Refuse if a ledger that was published is gone; one that a later version adds is accepted.
 
-    The last row of published_runs lists which were published; where that ledger itself is gone,
-    the others were if they have rows.
+    The last row of published_runs lists the ledgers that were published. If published_runs itself
+    is gone, the others were published if any of them has rows.
     """
     if RECORD not in missing:
         last = state.publications.last()
@@ -86,7 +86,7 @@ def _make_ledger(state: State, name: str) -> None:
 
 
 def _check_version(state: State, existing: Collection[str]) -> None:
-    """Refuse a lake of another version; where no ledger has it, by its columns."""
+    """Refuse a lake of another version; without published_runs its columns tell."""
     check_version(state.engine, state.tables.record.relation)
     if state.tables.record.name not in existing:
         for table in state.tables.existing_tables():

@@ -24,7 +24,7 @@ _UNTYPED_NUMBER = re.compile(
     rf"|{_FIELD}\s+(?:not\s+)?in\s*\(\s*{_NUMBER}",
     re.IGNORECASE,
 )
-# a field in parentheses that are no function's
+# a field in parentheses that are not those of a function call
 _IN_PARENTHESES = re.compile(
     rf"(^|[(<>=!+\-*/,]|\b(?:and|or|not|when|then|else|where|between))\s*\(\s*{_FIELD}\s*\)",
     re.IGNORECASE,
@@ -35,9 +35,9 @@ def filter_sql(text: str) -> str:
     """The Spark SQL of a filter.
 
     `%a/b%` becomes the text of field b in object a of the document, `%a/b:type%` its value as that
-    type; both are null where the document is not JSON or has no such field. Raises
-    ExactlyOnceError where an untyped field is compared with a number, since text is compared with
-    numbers differently in Spark's two SQL modes.
+    type; both are null if the document is not JSON or has no such field. Raises ExactlyOnceError
+    if an untyped field is compared with a number, since Spark's two SQL modes compare text with
+    numbers differently.
     """
     bare = _IN_PARENTHESES.sub(rf"\1 {_FIELD}", _TOKEN.sub(_shape, text))
     if _UNTYPED_NUMBER.search(bare):
@@ -50,7 +50,7 @@ def filter_sql(text: str) -> str:
 
 
 def expression_problem(engine: Engine, text: str, relation: str, is_filter: bool) -> str | None:
-    """Why Spark cannot use a filter or a key over a relation's columns; None where it can."""
+    """Why Spark cannot use a filter or a key over a relation's columns; None if it can."""
     try:
         expression = filter_sql(text)
         used = (
@@ -69,9 +69,9 @@ def expression_problem(engine: Engine, text: str, relation: str, is_filter: bool
 def what_fails(
     engine: Engine, expressions: Iterable[tuple[str, str, str | None]], deliveries: str
 ) -> Iterator[str]:
-    """A line for each filter or key that fails on a delivery, though Spark takes it as it stands.
+    """A line for each filter or key that fails on a delivery, though it is valid SQL.
 
-    expressions: of each how to name it, its text, and the document type that it is for, None for
+    expressions: for each how to name it, its text, and the document type that it is for, None for
     any; deliveries: a relation.
     """
     for name, text, document_type in expressions:

@@ -1,4 +1,4 @@
-"""What is refused while a run is at work: writes without its lock, ledgers off its branch."""
+"""What is refused while a run is at work: writes without its lock, or to ledgers off its branch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def guard_lock(state: State, run: Run | None, model: str) -> Run:
 
 
 def guard_scratch(state: State, run: Run) -> None:
-    """Refuse to publish what a run that slept has written to a table of this run meanwhile."""
+    """Refuse to publish if another run, say one that slept, has written to scratch tables of this
+    run."""
     makers = state.engine.snapshot_runs([table.relation for table in state.tables.recreated])
     others = sorted(relation for relation, run_id in makers.items() if run_id != run.run_id)
     if others:

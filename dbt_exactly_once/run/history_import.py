@@ -1,7 +1,7 @@
 """History of documents that something else has processed, added in pieces.
 
-A piece is some days of the documents, the newest first, and a publication of its own: an import
-that is killed has added the pieces before, and started again it adds what is missing, since what
+A piece has the documents of some days, the newest first, and is a publication of its own. A killed
+import has added the pieces before the kill. Started again, it adds what is missing, since what
 history knows already is left out.
 """
 
@@ -15,7 +15,7 @@ from dbt_exactly_once.adapter.engine import Engine
 from dbt_exactly_once.run.publication import NEVER
 from dbt_exactly_once.run.upkeep import Upkeep
 
-# what a piece may have, unless a single day has more
+# the most rows of a piece, unless a single day has more
 ROWS_OF_A_PIECE = 10_000_000
 LIVE = "LIVE"
 
@@ -53,7 +53,7 @@ def _counted(days: Sequence[Sequence[Any]], bound: str) -> str:
         counts[outcome] += int(number)
     words = {
         LIVE: "live",
-        # before a run has taken a delivery nothing has
+        # before a run has taken a delivery, nothing has expired
         "EXPIRED": "expired" if bound == NEVER else f"expired before {bound}",
         "WITHOUT_KEY": "without a key",
         "KEY_TOO_LONG": "with a key longer than 96 characters",
@@ -64,7 +64,7 @@ def _counted(days: Sequence[Sequence[Any]], bound: str) -> str:
 
 
 def _pieces(days: Sequence[tuple[str, int]]) -> Iterator[dict[str, str]]:
-    """Of each piece its first day and its condition, the newest first; days: live rows by day, the
+    """The first day and the condition of each piece, the newest first; days: live rows by day, the
     newest first."""
     until = ""
     rows = 0

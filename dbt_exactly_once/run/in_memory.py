@@ -1,7 +1,7 @@
 """Small tables that a run reads several times, as temporary views of its session.
 
-To plan the scan of a table and to run it takes Spark 50 ms or more, however few its rows are. Rows
-in memory take none of that, and Spark optimizes away what joins an empty relation.
+To plan and run the scan of a table takes Spark 50 ms or more, even for few rows. Rows in memory
+take none of that, and Spark optimizes away a join with an empty relation.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ STATE_OF_WORK = ("open_documents", "trigger_states", "waiting_deliveries")
 
 
 def keep_in_memory(engine: Engine, run: Run, relation: str) -> None:
-    """Keep the rows of a scratch table or view for this run, where they are few and the engine can.
+    """Keep the rows of a scratch table or view for this run, if they are few and the engine can.
 
-    The macro `from_memory` looks up which copy stands for a relation.
+    The macro `from_memory` looks up the copy of a relation.
     """
     name = f"{relation.rpartition('.')[2]}_of_{run.run_id.replace('-', '_')}"
     number = engine.keep_in_memory(relation, name)
@@ -28,9 +28,9 @@ def keep_in_memory(engine: Engine, run: Run, relation: str) -> None:
 def keep_snapshot(
     engine: Engine, run: Run, relation: str, snapshot: str, stands_for: str | None = None
 ) -> None:
-    """Keep the rows of a snapshot for the session, which needs no other copy until they change.
+    """Keep the rows of a snapshot for the session; later runs reuse the copy until they change.
 
-    stands_for: what the SQL of the run says in its place, by default the relation.
+    stands_for: what the SQL of the run reads in place of the copy, by default the relation.
     """
     kept = engine.keep_snapshot_in_memory(relation, snapshot)
     if kept is not None:
@@ -44,9 +44,9 @@ def _read_from(run: Run, relation: str, name: str, number: int) -> None:
 
 
 def keep_state_of_work(engine: Engine, run: Run, relations: dict[str, str]) -> None:
-    """Keep what waits and what is open, as the last run has published it.
+    """Keep the ledgers of waiting and open work, as the last run has published them.
 
-    relations: those of the ledgers by their names.
+    relations: those of the ledgers by name.
     """
     for ledger in STATE_OF_WORK:
         relation, snapshot = relations[ledger], run.starts[ledger]

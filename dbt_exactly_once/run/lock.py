@@ -1,8 +1,8 @@
 """The lock of a run: a table, whose properties name its owner.
 
-Making a table is atomic in every Iceberg catalog and carries the owner in the same commit. The lock
-is taken from a dead owner by renaming it to a name made of that owner's run id: of two that try, or
-of one that wakes up late, the second finds the name taken.
+To create a table is atomic in every Iceberg catalog, and stores the owner in the same commit. To
+take the lock from a dead owner, a run renames the table to a name with that owner's run id. If two
+runs try, or the owner wakes up late and releases the lock, the second finds the name taken.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class RunLock:
         return f"{self._tables.schema}.{LOCK}"
 
     def take(self, run_id: str, run_timeout: float) -> None:
-        """Take the lock; raises ExactlyOnceError where another run is at work.
+        """Take the lock; raises ExactlyOnceError if another run is at work.
 
         run_timeout: the age in seconds from which a lock counts as left behind.
         """
@@ -52,7 +52,7 @@ class RunLock:
             except Exception as error:
                 holder = self._properties()
                 if holder and holder.get("run_id") == run_id:
-                    # it was made, only the answer was lost
+                    # the table was created, only the answer was lost
                     return
                 if holder is None:
                     if attempt == 2:
@@ -67,16 +67,16 @@ class RunLock:
         )
 
     def holder(self) -> str | None:
-        """The id of the run that holds the lock, read fresh; None where it is free."""
+        """The id of the run that holds the lock, read fresh; None if it is free."""
         return (self._properties() or {}).get("run_id")
 
     def release(self, run_id: str) -> None:
-        """Give the lock back, where it is still this run's."""
+        """Release the lock, if this run still holds it."""
         if self.holder() == run_id:
             self._bury(run_id)
 
     def release_own(self) -> None:
-        """Give back what a run of this process has held at its end; none is at work here now."""
+        """Release the lock that a run of this process held at its end; none is at work here now."""
         holder = self._properties()
         if holder and ProcessIdentity.of_properties(holder) == ProcessIdentity.own():
             self._bury(holder["run_id"])
@@ -97,17 +97,17 @@ class RunLock:
         self._engine.rows(f"alter table {self._relation} set tblproperties ('abandoned' = 'true')")
 
     def drop_graves(self, last: str) -> None:
-        """Forget buried locks but that of the last run: a late release must find its name taken."""
+        """Drop buried locks except the last run's: a late release must find its name taken."""
         for name in self._tables.existing(self._tables.schema):
             if name.startswith(GRAVE) and name != _grave_of(last):
                 self._engine.rows(f"drop table if exists {self._tables.schema}.{name}")
 
     def _properties(self) -> dict[str, str] | None:
-        """The properties of the lock, read fresh; None where it is free."""
+        """The properties of the lock, read fresh; None if it is free."""
         return self._engine.properties(self._relation)
 
     def _take_over(self, holder: Mapping[str, str], run_timeout: float) -> None:
-        """Bury a lock whose owner is dead, too old or given up; refuse otherwise."""
+        """Bury a lock that is too old, is given up or has a dead owner; refuse otherwise."""
         locked_at = datetime.fromisoformat(holder["locked_at"])
         age = datetime.now(timezone.utc) - locked_at
         process = ProcessIdentity.of_properties(holder)

@@ -1,7 +1,7 @@
-"""`maintain`: compact the tables, forget old rows and snapshots, delete files that nothing names.
+"""`maintain`: compact the tables, delete old rows and snapshots, and files that nothing refers to.
 
-Compaction changes no row: it works on main, one commit for each table, and a row in published_runs
-names where main is then, before there is a second commit. So main is known by its parent even where
+Compaction changes no row. It makes one commit on main of each table, and a row in published_runs
+names the new snapshot before there is a second commit. So main is recognized by its parent, even if
 another program has let the published snapshot expire.
 """
 
@@ -19,10 +19,11 @@ from dbt_exactly_once.run.publication import HISTORY
 from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.upkeep import Upkeep
 
-# what later runs and rebuild_history ask of old journal entries: requests and ids that were used,
-# how documents ended that did not complete, what services reported before a decision, and which
-# success has settled a doubt: without force that doubt is not processed once more. Of statuses they
-# ask which document it was that succeeded: those of the key of a doubt that stays
+# conditions that spare old rows which later runs and rebuild_history still read. Journal entries:
+# requests and ids that were used, how documents ended that did not complete, what services reported
+# before a decision, and which success has settled a doubt (without force such a doubt is not
+# processed again). Statuses: those that share the key of a doubt that stays, since they tell which
+# document it was that succeeded
 KEPT = {
     "document_status": """
         and not (
@@ -60,14 +61,14 @@ KEPT = {
 
 
 def maintain(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list[str]:
-    """Compact, forget old snapshots, delete files that nothing names; returns what it freed.
+    """Compact, delete old rows, snapshots and files that nothing refers to; returns what it freed.
 
     variables: keep_snapshots_hours, and keep_statuses_days, keep_journal_days and
     keep_landed_days, None to keep all.
     """
     for table in (*state.tables.ledgers.values(), *state.tables.landed.values()):
         _add_properties(state, table)
-    # of one that was cut off
+    # records the compaction of an interrupted maintain
     upkeep.record_compaction()
     messages = _forget_old_rows(state, upkeep, variables)
     for name, table in state.tables.ledgers.items():
@@ -80,7 +81,7 @@ def maintain(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list
     now = datetime.now(timezone.utc)
     kept = timedelta(hours=float(variables["keep_snapshots_hours"]))
     older_than = now - kept
-    # Iceberg refuses less than a day, since a file may be of a write that goes on
+    # Iceberg refuses less than a day, since a file may belong to a write in progress
     orphans_before = now - max(kept, timedelta(days=1, minutes=1))
     for table in state.tables.ledgers.values():
         messages += _expire(state, table, older_than, orphans_before)
@@ -103,7 +104,7 @@ def _add_properties(state: State, table: Table) -> None:
 
 
 def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list[str]:
-    """Whole days of statuses, journal entries and landed rows that nothing needs any more."""
+    """Delete whole days of statuses, journal entries and landed rows that nothing needs."""
     event_time = upkeep.event_time
     if event_time is None:
         return []
@@ -130,7 +131,7 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
         forgotten = _count(state, table, condition)
         kept = KEPT.get(name, "").format(document_status=statuses, bound=bound)
         if forgotten and kept:
-            # where none is kept, whole days go without a look at their rows
+            # if no row is kept, whole days are deleted without reading their rows
             but_kept = _count(state, table, condition + kept)
             condition += kept if but_kept < forgotten else ""
             forgotten = but_kept
@@ -146,7 +147,7 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
         messages.append(f"{name}: {forgotten} rows from before {bound} forgotten")
     changes = {n: sql for n, sql in statements.items() if n in state.tables.ledgers}
     if statements:
-        # also where only landed rows go: what looks at all runs must know
+        # also if only landed rows are deleted: audits over all runs must know of it
         upkeep.publish("retention", changes)
     for name, statement in statements.items():
         if name not in changes:
@@ -156,7 +157,7 @@ def _forget_old_rows(state: State, upkeep: Upkeep, variables: Mapping[str, Any])
 
 
 def _kept_from(state: State, event_time: str, days: int) -> tuple[str, bool]:
-    """From which day on rows stay, and whether more stay than wanted for a document in doubt."""
+    """From which day on rows stay, and whether a document in doubt makes more stay than wanted."""
     earliest = f"coalesce(min(received_at), timestamp '{event_time}')"
     found = state.engine.rows(
         "select cast(date_trunc('day', least(wanted, undecided, in_doubt)) as string), "
@@ -173,8 +174,8 @@ def _count(state: State, table: Table, condition: str) -> int:
 
 
 def _consumed(state: State, upkeep: Upkeep, name: str) -> set[str | None]:
-    """The snapshots that runs have consumed of a landed table: these ledgers', and those of other
-    schemas that read the same landed tables."""
+    """The snapshots up to which runs have consumed a landed table: for these ledgers, and for those
+    of other schemas that read the same landed tables."""
     relation = state.tables.landed[name].relation
     refs = state.engine.refs([relation])[relation]
     of_others = {at for tag, at in refs.items() if tag.startswith(CONSUMED_TAG)}
@@ -182,12 +183,12 @@ def _consumed(state: State, upkeep: Upkeep, name: str) -> set[str | None]:
 
 
 def _is_unread(state: State, upkeep: Upkeep, name: str, condition: str) -> bool:
-    """Whether runs have yet to consume some of the rows of a condition in a landed table."""
+    """Whether runs have yet to consume some rows of a landed table that match a condition."""
     table = state.tables.landed[name]
     main = state.engine.refs([table.relation])[table.relation].get("main")
     for consumed in _consumed(state, upkeep, name):
         rows = LandedRows.of(state.engine, table, consumed, main, {})
-        # which rows a run would take is then known by the ledgers alone
+        # KNOWN: only the ledgers can tell which rows a run would take
         if rows.way == "KNOWN" or state.engine.rows(
             f"select 1 from {rows.unconsumed()} where {condition} limit 1"
         ):
@@ -196,7 +197,7 @@ def _is_unread(state: State, upkeep: Upkeep, name: str, condition: str) -> bool:
 
 
 def _undecided(state: State) -> str:
-    """What waits or is open still needs its landed row and its status, where it has a row."""
+    """Open documents, and waiting deliveries with a landed row: they need that row and status."""
     ledgers = state.tables.ledgers
     return (
         f"(select landed_received_at as received_at from {ledgers['waiting_deliveries'].relation} "
@@ -206,9 +207,9 @@ def _undecided(state: State) -> str:
 
 
 def _in_doubt(state: State) -> str:
-    """What is in doubt and nobody has looked at: its status and landed row are all that is left of
-    it, and what was decided since tells whether it has come again or succeeded. What counts as a
-    look is as in the view in_doubt_documents."""
+    """Documents in doubt that nobody has looked at: status and landed row are all that is left of
+    them, and later decisions tell whether they have come again or succeeded. What counts as a look
+    is the same as in the view in_doubt_documents."""
     ledgers, commands = state.tables.ledgers, state.tables.landed["trigger_commands"].relation
     return (
         "(select least(doubts.received_at, doubts.landed_received_at) as received_at "
@@ -226,7 +227,7 @@ def _in_doubt(state: State) -> str:
 
 
 def _compact(state: State, name: str, table: Table) -> list[str]:
-    """Make few files of many; of history sorted, so that a lookup finds its key in few."""
+    """Merge many files into few; history is sorted, so that a lookup of a key reads few files."""
     order = "strategy => 'sort', sort_order => 'key_hash', " if name == HISTORY else ""
     files, made = state.engine.rows(
         f"call {state.engine.catalog()}.system.rewrite_data_files("
@@ -237,8 +238,8 @@ def _compact(state: State, name: str, table: Table) -> list[str]:
 
 
 def _committed_at(state: State, table: Table, snapshot: str | None) -> datetime | None:
-    """When a consumed snapshot was committed: what has landed since is read along the way of
-    main from there, also by views, so none of it may expire."""
+    """When a consumed snapshot was committed. Runs and views read what has landed since along the
+    snapshots of main from there, so none of these may expire."""
     found = state.engine.rows(
         f"select cast(unix_micros(committed_at) as string) from {table.relation}.snapshots "
         f"where snapshot_id = {snapshot or 0}"
@@ -249,7 +250,7 @@ def _committed_at(state: State, table: Table, snapshot: str | None) -> datetime 
 def _expire(
     state: State, table: Table, older_than: datetime, orphans_before: datetime
 ) -> list[str]:
-    """Forget snapshots that no tag names, and delete files that no snapshot names."""
+    """Expire snapshots that no tag names, and delete files that no snapshot names."""
     if "main" not in state.engine.refs([table.relation])[table.relation]:
         return []
     name = state.tables.full_name(table)

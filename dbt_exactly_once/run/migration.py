@@ -1,8 +1,8 @@
-"""Bringing a lake that an earlier version of the package has made to this one's version.
+"""Brings a lake that an earlier version of the package has made to this version.
 
-The columns that tables lack follow from the project's yml; what else a version changes is a step.
-All of it may be repeated, and the version is noted last: a migration that was cut off is finished
-by starting it again.
+The columns that tables lack follow from the project's yml; any other change of a version is a step.
+All of it may be repeated, and the version is noted last, so an interrupted migration is finished by
+starting it again.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.publication import HISTORY
 from dbt_exactly_once.services.executions import patiently
 
-# the snapshots of a migration have this before their id, as those of a run have the run's
+# the run-id in the snapshots of a migration begins with this
 MIGRATION = "migrate-"
-# how version 1 has noted the snapshots that upkeep has made since a run: "published:main,main"
+# where version 1 has noted the snapshots that upkeep has made since a run: "published:main,main"
 UPKEEP_NOTE = "exactly-once.upkeep"
 
 
 @dataclass(frozen=True)
 class Step:
-    """A change of a ledger's rows that a version needs; to repeat it changes nothing."""
+    """A change of a ledger's rows that a version needs; repeating it changes nothing."""
 
     version: int
     ledger: str
@@ -40,7 +40,7 @@ class Step:
     purpose: str
 
 
-# in the order in which they are taken; lakes of an earlier version than a step's take it
+# in the order in which they run; a step runs for lakes of an earlier version than its own
 STEPS: tuple[Step, ...] = (
     Step(
         2,
@@ -75,16 +75,16 @@ COLUMNS_OF_ENTRIES = (
 
 
 def history_of_entries(engine: Engine, record: Table, version: int) -> Table | None:
-    """The ledger document_history of a lake that has it still; record: published_runs."""
+    """The ledger document_history, if a lake still has it; record: published_runs."""
     table = Table(HISTORY_OF_ENTRIES, record.schema, COLUMNS_OF_ENTRIES)
     exists = version < VERSION_OF_HISTORY and engine.properties(table.relation) is not None
     return table if exists else None
 
 
 def move_history(engine: Engine, old: Table, ledger: Table) -> str:
-    """Fill history_ledger from the ledger document_history and drop that; returns a line for it.
+    """Fill history_ledger from the ledger document_history and drop the latter; returns a line.
 
-    A row of the old ledger becomes a row with one entry. The next run makes a view of its name.
+    A row of the old ledger becomes a row with one entry. The next run makes a view of that name.
     """
     kept = ", ".join(name for name, _, _ in old.columns if name != "processing_status")
     engine.rows(
@@ -129,7 +129,7 @@ class LedgerMigration:
         self._record = ledgers[RECORD].relation
 
     def change(self) -> list[str]:
-        """Check that the ledgers are as published, and change them; returns lines on it."""
+        """Check that the ledgers are as published, and change them; returns lines about it."""
         self._finish_publication()
         if not {HISTORY, HISTORY_OF_ENTRIES} & self._ledgers.keys():
             raise ExactlyOnceError(
@@ -138,7 +138,7 @@ class LedgerMigration:
             )
         messages = bring_up(self._engine, self._ledgers.values())
         for step in STEPS:
-            # a ledger that is missing is refused behind these
+            # a missing ledger is refused after these steps
             if step.version > self._version and step.ledger in self._ledgers:
                 relation = self._ledgers[step.ledger].relation
                 self._engine.rows(step.statement.format(relation))
@@ -146,7 +146,7 @@ class LedgerMigration:
         return messages
 
     def note(self) -> None:
-        """Let the last row of published_runs name the ledgers as they are; note the version."""
+        """Write the ledgers' snapshots to the last row of published_runs; note the version."""
         run_id, _, _ = self._last()
         if run_id is not None:
             listed = ", ".join(
@@ -162,7 +162,7 @@ class LedgerMigration:
         )
 
     def _last(self) -> tuple[str | None, dict[str, str], dict[str, str]]:
-        """Run, starts and publishes of the last publication, by columns that version 1 has."""
+        """Run, starts and publishes of the last publication, from columns that version 1 has."""
         found = self._engine.rows(
             f"select run_id, to_json(ledger_starts), to_json(ledger_publishes) from {self._record} "
             "order by run_number desc, published_at desc limit 1"
@@ -175,7 +175,7 @@ class LedgerMigration:
         return {name: refs[table.relation]["main"] for name, table in self._ledgers.items()}
 
     def _finish_publication(self) -> None:
-        """Move the ledgers that a killed run has left behind; refuse what nobody has published."""
+        """Move the ledgers that a killed run has not moved; refuse what nobody has published."""
         run_id, starts, publishes = self._last()
         mains = self._mains()
         procedure = f"call {self._engine.catalog()}.system.set_current_snapshot("
@@ -196,7 +196,7 @@ class LedgerMigration:
                 )
 
     def _comes_from(self, relation: str, published: str, main: str | None) -> bool:
-        """Whether only upkeep, or a migration that was cut off, lies between two snapshots."""
+        """Whether only upkeep or an interrupted migration lies between two snapshots."""
         note = (self._engine.properties(relation) or {}).get(UPKEEP_NOTE, "")
         noted_for, _, noted = note.partition(":")
         accepted = {published, *(noted.split(",") if noted_for == published else ())}

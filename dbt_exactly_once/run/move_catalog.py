@@ -1,8 +1,8 @@
-"""Moving a lake to another catalog: its tables are listed elsewhere, its files stay where they are.
+"""Moves a lake to another catalog: its tables are registered there, its files stay in place.
 
-A table is renamed in the old catalog first. From then on nobody can commit to it there, whatever
-they had opened before, so that the state which is then registered in the new catalog is the last
-one. What is cut off in between is finished by starting it again.
+A table is renamed in the old catalog first. From then on nobody can commit to it there, not even
+who has opened it before, so the state that is then registered in the new catalog is the last one.
+An interrupted move is finished by starting it again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def move_catalog(
         raise ExactlyOnceError(
             f"both targets lead to {settings.get('uri')}: name the other one with --to"
         )
-    # one session that can open both
+    # one session opens both catalogs
     packages = [
         part.strip()
         for credentials in (old, new)
@@ -71,7 +71,7 @@ def move_catalog(
 
 
 def move_tables(old: Any, new: Any, spark: SparkSession) -> Iterator[str]:
-    """Rename each table in the old catalog and list it in the new one, `published_runs` first."""
+    """Rename each table in the old catalog, register it in the new one; `published_runs` first."""
     identifier = spark._jvm.org.apache.iceberg.catalog.TableIdentifier
     found = [
         (namespace, str(table.name()))
@@ -117,7 +117,7 @@ def move_tables(old: Any, new: Any, spark: SparkSession) -> Iterator[str]:
                 f"{namespace}.{name} in the new catalog is another table, made since the move was "
                 "cut off: land its rows again once it is dropped, and start the move again"
             )
-        # a lake that moves back was moved away from here before
+        # if the lake moves back, its earlier move has left this name here
         left = identifier.of(namespace, name + MOVED)
         if new.tableExists(left):
             new.dropTable(left, False)
@@ -128,7 +128,7 @@ def _metadata(catalog: Any, table: Any) -> Any:
 
 
 def _last_change(catalog: Any, table: Any) -> int:
-    """When a table was changed last, in milliseconds; 0 where its metadata is deleted already."""
+    """When a table was changed last, in milliseconds; 0 if its metadata is deleted already."""
     try:
         return int(_metadata(catalog, table).lastUpdatedMillis())
     except Exception as error:
@@ -138,7 +138,7 @@ def _last_change(catalog: Any, table: Any) -> int:
 
 
 def _record_first(table: tuple[Any, str]) -> bool:
-    """Sorts published_runs before the others, so that no run takes the lake for a new one."""
+    """Sorts published_runs before the others, so that no run mistakes the lake for a new one."""
     return table[1].removesuffix(MOVED) != RECORD
 
 

@@ -27,8 +27,8 @@ from dbt_exactly_once.run.upkeep import Upkeep
 class Operations:
     """What changes the lake outside of a run, each under the lock.
 
-    run_id: who holds it; variables: those of the project. After `run_timeout` seconds the lock of
-    another counts as left.
+    run_id: the holder of the lock; variables: those of the project. After `run_timeout` seconds the
+    lock of another command counts as left behind.
     """
 
     def __init__(self, state: State, run_id: str, variables: Mapping[str, Any]) -> None:
@@ -54,10 +54,10 @@ class Operations:
             return maintenance.maintain(self._state, upkeep, self._variables)
 
     def rebuild_history(self, entries: str) -> str:
-        """Rebuild history_ledger; returns how far. See Upkeep.rebuild_history.
+        """Rebuild history_ledger; returns how far back it reaches. See Upkeep.rebuild_history.
 
-        entries: the query that gives its rows. Raises ExactlyOnceError where another ledger is not
-        as it was published.
+        entries: the query that gives its rows. Raises ExactlyOnceError if another ledger is not as
+        it was published.
         """
         with self._upkeep(but=HISTORY) as upkeep:
             if upkeep.is_first:
@@ -69,17 +69,17 @@ class Operations:
     def import_history(self, documents: str, entries: str, dry_run: bool) -> list[str]:
         """Add what was processed elsewhere to history; returns what it found and did.
 
-        documents, entries: see history_import.import_history. No run need be published before.
+        documents, entries: see history_import.import_history. No run needs to be published before.
         """
         with self._upkeep() as upkeep:
             engine = self._state.engine
             return history_import.import_history(engine, upkeep, documents, entries, dry_run)
 
     def reset_state(self, graph: Mapping[str, Any]) -> list[str]:
-        """Drop the ledgers and what was made of them, not what has landed; returns what it dropped.
+        """Drop the ledgers and the tables built from them, not what has landed; returns the names.
 
-        Models with the tag `state` stand on the ledgers' run numbers: they go first, so that a kill
-        in between leaves none that is ahead of its ledgers.
+        Models with the tag `state` depend on the ledgers' run numbers. They are dropped first, so
+        that a kill in between leaves none that is ahead of its ledgers.
         """
         with self._locked():
             tables = [
@@ -124,17 +124,17 @@ class Operations:
             return [*messages, f"the lake is of version {LAKE_VERSION}"]
 
     def moving(self) -> AbstractContextManager[Any]:
-        """Hold the lock over tables as the last run published them, to move them."""
-        # an interrupted move is continued
+        """Hold the lock, with the tables as the last run published them, to move them."""
+        # an interrupted move is continued, whose tables have other names by now
         tables = self._state.tables
         has_begun = RECORD + MOVED in tables.existing(tables.schema)
         return self._locked() if has_begun else self._upkeep()
 
     @contextmanager
     def _upkeep(self, but: str | None = None) -> Iterator[Upkeep]:
-        """Hold the lock over ledgers that are as the last run published them.
+        """Hold the lock, with the ledgers as the last run published them.
 
-        Gives what changes them. but: the ledger that may be missing or changed.
+        Yields what changes them. but: the ledger that may be missing or changed.
         """
         state = self._state
         with self._locked():
@@ -145,7 +145,7 @@ class Operations:
 
     @contextmanager
     def _locked(self, purpose: str = "") -> Iterator[None]:
-        """Hold the lock as a run does; purpose: what the name of its holder begins with."""
+        """Hold the lock as a run does; purpose: a prefix for the name of its holder."""
         state, holder = self._state, purpose + self._run_id
         state.engine.rows(f"create namespace if not exists {state.tables.schema}")
         state.lock.take(holder, float(self._variables["run_timeout"]))

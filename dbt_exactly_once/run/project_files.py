@@ -1,4 +1,4 @@
-"""The files that dbt makes a project of, by which it is known whether they have changed."""
+"""The files that dbt reads a project from, to find out whether any has changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dbt_exactly_once.adapter.session import PROJECT_FILE, read_yaml
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.resolvers.hooks import PACKAGE as FUNCTIONS
 
-# what dbt takes where dbt_project.yml does not name folders
+# the folders that dbt reads if dbt_project.yml names none
 FOLDERS = {
     "model-paths": ["models"],
     "macro-paths": ["macros"],
@@ -22,12 +22,12 @@ FOLDERS = {
     "analysis-paths": ["analyses"],
     "function-paths": ["functions"],
 }
-# what dbt reads in folders where other files may lie, such as tests of Python
+# the files that dbt reads in folders that may have others, such as Python tests
 ENDINGS = {
     "test-paths": (".sql", ".yml", ".yaml", ".csv"),
     "function-paths": (".sql", ".yml", ".yaml", ".py"),
 }
-# what tables and views are made of
+# the files that define tables and views
 CODE = (".sql", ".yml", ".yaml")
 FILES = (PROJECT_FILE, "selectors.yml", "packages.yml", "dependencies.yml")
 
@@ -36,7 +36,7 @@ Seen = dict[str, tuple[int, int]]
 
 
 def files_of_project(folder: Path, profiles_dir: Path) -> Seen:
-    """What the files of a project, its packages, its functions and its profile look like now."""
+    """Time and size of each file of a project, its packages, its functions and its profile."""
     seen: Seen = {}
     for path in [profiles_dir / "profiles.yml", *_files_of(folder)]:
         try:
@@ -49,8 +49,8 @@ def files_of_project(folder: Path, profiles_dir: Path) -> Seen:
 
 
 def code_version(folder: Path) -> str:
-    """A checksum of the code of a project and its packages, by which a table or view knows whether
-    it was made of the same."""
+    """A checksum of the code of a project and its packages. A table or view stores it, to tell
+    whether it was made by the same code."""
     digest = hashlib.sha256()
     for path in sorted(_files_of(folder)):
         if path.suffix in CODE and path.is_file():
@@ -75,7 +75,7 @@ def _files_of(folder: Path) -> Iterator[Path]:
 
 
 def _content(folder: Path) -> dict[str, Any]:
-    """The content of dbt_project.yml; nothing of one that is broken, which dbt reports."""
+    """The content of dbt_project.yml; empty if the file is broken, which dbt reports."""
     try:
         return read_yaml(folder / PROJECT_FILE)
     except ExactlyOnceError:

@@ -1,10 +1,10 @@
-"""How the ledgers move: by publications alone, each with a row of its own in published_runs.
+"""Ledgers change only by publications, each with a row of its own in published_runs.
 
 A publication is a run or an upkeep. It writes to a branch, and its row names for each ledger the
 snapshot it starts from and the one it publishes. `main` of published_runs moves to the branch
-first: from then on the publication has happened, and whatever stops it is finished by the next
-command that writes, from that row. `main` of a ledger is therefore where the last row has it, or
-behind it by snapshots of operation `replace`, with which Iceberg's compaction changes no row.
+first: from then on the publication has happened. If it is interrupted, the next command that writes
+finishes it from that row. So `main` of a ledger is the snapshot in the last row, or is separated
+from it only by later snapshots of operation `replace`: Iceberg's compaction, which changes no row.
 Anything else was done by somebody else, and is refused.
 """
 
@@ -29,12 +29,12 @@ NEVER = "0001-01-01 00:00:00"
 
 @dataclass(kw_only=True)
 class Publication:
-    """A change of the ledgers that is published whole."""
+    """A change of the ledgers that is published as a whole."""
 
     run_id: str
     # the command under whose lock it is made
     lock_id: str
-    # where main of each ledger must still be when it is published
+    # the snapshot that main of each ledger must still have when it is published
     starts: dict[str, str]
     # the ledgers that it has begun to write; each has its branch from then on
     written: set[str] = field(default_factory=set)
@@ -62,9 +62,9 @@ class Publications:
         return self._tables.refs(self._ledgers)
 
     def last(self) -> dict[str, Any] | None:
-        """The last row of published_runs, None where nothing is published yet."""
+        """The last row of published_runs, None if nothing is published yet."""
         record = self._tables.record.relation
-        # Iceberg knows the greatest number from its statistics, and by it the one file to read
+        # Iceberg has the greatest number in its statistics, which also name the one file to read
         number = self._engine.rows(f"select max(publication_number) from {record}")[0][0]
         if number is None:
             return None
@@ -93,9 +93,9 @@ class Publications:
     ) -> tuple[dict[str, Any] | None, dict[str, str | None]]:
         """The last row of published_runs, and main of each ledger, which is as that row has it.
 
-        What was published is finished first, and what was not can no longer be: a commit of a dead
-        run that is still on its way to published_runs finds its branch gone. lock_id: the command
-        that holds the lock; but: the ledger that may be missing or changed.
+        An interrupted publication is finished first. One that has not happened no longer can: a
+        commit of a dead run that is still on its way to published_runs finds its branch gone.
+        lock_id: the command that holds the lock; but: the ledger that may be missing or changed.
         """
         self._drop_branches(lock_id, {RECORD: self._record_refs()})
         last = self.last()
@@ -106,7 +106,7 @@ class Publications:
         return last, mains
 
     def snapshots(self, publication: Publication, with_record: bool = False) -> dict[str, str]:
-        """What each ledger publishes: the branch, or main where nothing was written to it."""
+        """The snapshot that each ledger publishes: the branch's, or main's if it has no branch."""
         refs = self.refs()
         return {
             name: refs[name].get(publication.branch, publication.starts[name])
@@ -117,10 +117,9 @@ class Publications:
     # ---------------------------------------------------------------- publish
 
     def publish(self, publication: Publication) -> None:
-        """Make a branch the truth, `published_runs` first.
+        """Move main of each written ledger to its branch, `published_runs` first.
 
-        Raises ExactlyOnceError where the lock is lost, or a ledger or its branch has moved
-        meanwhile.
+        Raises ExactlyOnceError if the lock is lost, or a ledger or its branch has moved meanwhile.
         """
         refs = self.refs()
         mains = mains_of(refs)
@@ -138,10 +137,10 @@ class Publications:
                 publication.published = True
 
     def forget(self, publication: Publication) -> bool:
-        """Drop the branches of a publication that has not happened; returns whether that is so.
+        """Drop the branches of a publication that has not happened; returns False if it has.
 
-        The branch of published_runs goes first: from then on no commit that is still on its way
-        can make it happen. Where one has, its other branches stay for the next command to finish.
+        The branch of published_runs is dropped first: from then on no commit that is still on its
+        way can publish. If one already has, the other branches stay for the next command.
         """
         record = self._record_refs()
         snapshot = record.get(publication.branch)
@@ -155,7 +154,7 @@ class Publications:
         return True
 
     def _move_main(self, name: str, branch: str, snapshot: str) -> None:
-        """Move main of a ledger to a branch; only the answer of the commit may be lost."""
+        """Move main of a ledger to a branch; an error is ignored if main has moved all the same."""
         try:
             self._engine.fast_forward(self._ledgers[name].relation, branch)
         except Exception:
@@ -175,13 +174,13 @@ class Publications:
     def _finish(
         self, last: dict[str, Any] | None, but: str | None = None
     ) -> dict[str, dict[str, str]]:
-        """Finish a publication that was cut short.
+        """Finish an interrupted publication.
 
-        Moves the ledgers that are left behind, from the row alone. Returns branches and tags of
-        each ledger as they are then.
+        Moves the ledgers that have not moved yet, by the row alone. Returns branches and tags of
+        each ledger afterwards.
         """
         refs = self.refs()
-        # made by a command that was killed before it gave them a first snapshot
+        # ledgers of a command that was killed before it gave them a first snapshot
         unwritten = [self._ledgers[name] for name, found in refs.items() if "main" not in found]
         for table in unwritten:
             self._engine.commit_no_rows(table.relation)
@@ -209,7 +208,7 @@ class Publications:
         return refs
 
     def _drop_branches(self, lock_id: str, refs: Mapping[str, Mapping[str, str]]) -> None:
-        """Drop the branches of dead runs; raises where others hold the lock, whose they may be."""
+        """Drop the branches of dead runs; raises if the lock is lost: another run may own them."""
         found = [(name, b) for name in refs for b in refs[name] if b.startswith(BRANCH_PREFIX)]
         if found and self._lock.holder() != lock_id:
             raise ExactlyOnceError(
@@ -253,7 +252,7 @@ class Publications:
                 )
 
     def _is_at(self, name: str, snapshot: str | None, main: str | None) -> bool:
-        """Whether main of a ledger holds the rows of a snapshot: is there, or was compacted."""
+        """Whether main of a ledger has the rows of a snapshot: is at it, or was compacted since."""
         if main == snapshot:
             return True
         snapshots = {
@@ -271,10 +270,10 @@ class Publications:
 
 
 def mains_of(refs: Mapping[str, Mapping[str, str]]) -> dict[str, str | None]:
-    """Snapshot of main of each table, None where nothing was ever written."""
+    """Snapshot of main of each table, None if nothing was ever written."""
     return {name: found.get("main") for name, found in refs.items()}
 
 
 def or_rebuild(*lost: str) -> str:
-    """One more remedy, where history alone is lost."""
+    """One more remedy, if only history is lost."""
     return ", rebuild it with `dbt run-operation rebuild_history`" if lost == (HISTORY,) else ""

@@ -1,7 +1,7 @@
-"""The configuration seeds, held to their rules: for `exactly-once check`, runs and previews.
+"""Checks the configuration seeds against their rules: for `exactly-once check`, runs and previews.
 
-Models read a cell in SQL, as the macro `seed_value` does; `SeedCheck.value` reads it in the same
-way, which a test compares.
+Models read a cell in SQL, with the macro `seed_value`. `SeedCheck.value` reads it in the same way;
+a test compares the two.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Expressions(Protocol):
     """Spark's judgement of the texts in seeds that only it can read."""
 
     def problem(self, text: str, is_filter: bool) -> str | None:
-        """Why a filter or a key cannot be used; None where it can."""
+        """Why a filter or a key cannot be used; None if it can."""
         ...
 
     def is_time(self, text: str) -> bool:
@@ -47,8 +47,8 @@ class SeedCheck:
     """Finds what breaks the rules.
 
     words, defaults: what the macros seed_words and trigger_defaults return. registered: the
-    functions of python_udfs by the settings that name one. spark: None where there is none to ask;
-    then every time, filter and key is taken as right.
+    functions of python_udfs by the settings that name one. spark: None if there is none to ask;
+    then every time, filter and key is accepted.
     """
 
     def __init__(
@@ -119,11 +119,11 @@ class SeedCheck:
         return [f"preview_triggers, {line}" for line in found]
 
     def value(self, column: str, kind: str, text: str) -> str | None:
-        """The value of a cell, by Spark type; None where it is blank or cannot be read."""
+        """The value of a cell, by Spark type; None if it is blank or cannot be read."""
         text = text.strip(" ")
         words = ["true", "false"] if kind == "boolean" else self._words.get(column)
         if words:
-            # upper and lower case of ASCII only, as in Java
+            # ignores the case of ASCII letters only, as Java does
             spelled = (word for word in words if re.fullmatch(word, text, re.I | re.A))
             return next(spelled, None)
         if kind in BITS:
@@ -181,7 +181,7 @@ class SeedCheck:
                 yield f"{_named(self._rules[name]['row_name'], row)}: {refers['problem']}"
 
     def _repeated(self, seed: Seed) -> Iterator[str]:
-        """Rows that share what no two may share."""
+        """Rows that repeat values that must be unique."""
         for unique in self._rules[seed.name]["unique"]:
             columns = unique["columns"]
             counts = Counter(
@@ -194,7 +194,7 @@ class SeedCheck:
                     yield f"{_named(unique['row_name'], row)}: {unique['problem']}"
 
     def _expressions(self, written: Iterable[tuple[str, str, Row]]) -> Iterator[str]:
-        """Keys and filters that Spark cannot use, of what each is, its column and its row."""
+        """Keys and filters that Spark cannot use; written: what each is, its column, its row."""
         for what, column, row in written:
             text = self.value(column, "string", row.get(column, ""))
             if text and self._spark:

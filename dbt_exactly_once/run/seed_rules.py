@@ -1,14 +1,14 @@
-"""What must hold of each configuration seed, as data.
+"""The rules of each configuration seed, as data.
 
-Of each seed:
+For each seed:
 
-columns: what its CSV must have; key has come later, and a CSV that lacks it has blanks there.
+columns: what its CSV must have; key was added later, and counts as blank in a CSV that lacks it.
 row_name: how a row is named, as pairs of words and a column.
-cells: a cell whose value cannot be read has the problem; so has a blank one, unless may_be_blank,
-and where `where` names a column only if that one is true. Of `registered` cells the value is also
-the name of a function of python_udfs.
+cells: the problem to report if the value of a cell cannot be read, or is blank without
+`may_be_blank`. If `where` names a column, only rows in which that column is true have the problem.
+The value of a `registered` cell must name a function of python_udfs.
 unique: columns, each with its type, whose values no two rows share.
-refers_to: a column whose values must stand in the same column of another seed.
+refers_to: a column whose values must be in the same column of another seed.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def seed_rules(
 def _settings(
     words: Mapping[str, Sequence[str]], defaults: Mapping[str, tuple[str, str | None]]
 ) -> list[dict[str, Any]]:
-    """The settings of triggers: of one of a few words, of a type, or the name of a function."""
+    """The settings of triggers: one of a few words, a value of a type, or a function's name."""
     found = []
     for setting, (kind, _) in defaults.items():
         if kind != "string" or setting in words:

@@ -1,4 +1,4 @@
-"""The seeds of a run: as they are written, checked at its start, unchanged until it publishes."""
+"""The seeds of a run: read as written, checked at its start, unchanged until it publishes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_seeds(
 ) -> None:
     """Stop a run before anything is decided, with a line for each wrong value.
 
-    graph: of dbt. For words, defaults, registered see SeedCheck; for previewed its of_preview.
+    graph: dbt's. For words, defaults, registered see SeedCheck; for previewed its of_preview.
     Raises ExactlyOnceError.
     """
     seeds = _loaded(state.engine, run, graph)
@@ -65,7 +65,7 @@ class _Spark(Expressions):
         return expression_problem(self._engine, text, self._deliveries, is_filter)
 
     def is_time(self, text: str) -> bool:
-        # of a literal Spark would read "yesterday" as a time, of a column it does not
+        # Spark reads "yesterday" as a time in a literal, but not in a column
         ((is_time,),) = self._engine.rows(
             "select try_cast(written as timestamp) is not null "
             f"from values ({literal(text)}) as cell (written)"
@@ -74,7 +74,7 @@ class _Spark(Expressions):
 
 
 def seeds_read(graph: Mapping[str, Any]) -> set[str]:
-    """The ids of the seeds that this package reads; another project may bring its own for them."""
+    """The ids of the seeds that this package reads; another project may replace them by its own."""
     return {
         name
         for node in graph["nodes"].values()
@@ -87,7 +87,7 @@ def seeds_read(graph: Mapping[str, Any]) -> set[str]:
 def _loaded(engine: Engine, run: Run, graph: Mapping[str, Any]) -> dict[str, Seed]:
     """The seeds that this package reads, as the lake has them.
 
-    They are loaded outside of the transaction: one that is not the version of its CSV is refused.
+    They are loaded outside of the transaction, so a seed that differs from its CSV is refused.
     """
     seeds = [graph["nodes"][name] for name in sorted(seeds_read(graph))]
     queries = []
@@ -109,7 +109,7 @@ def _loaded(engine: Engine, run: Run, graph: Mapping[str, Any]) -> dict[str, See
 
 
 def _snapshot_of_csv(engine: Engine, relation: str, seed: Mapping[str, Any]) -> str:
-    """The snapshot of a seed's table, where that was loaded from the CSV as it is now."""
+    """The snapshot of a seed's table; refuses one that was not loaded from the CSV as it is now."""
     loaded = engine.properties(relation) or {}
     if loaded and "csv-checksum" not in loaded:
         raise ExactlyOnceError(
@@ -125,7 +125,7 @@ def _snapshot_of_csv(engine: Engine, relation: str, seed: Mapping[str, Any]) -> 
 
 
 def check_seeds_stayed(state: State, run: Run) -> None:
-    """Refuse what was decided by seeds that another command has loaded meanwhile.
+    """Refuse to go on if another command has loaded a seed since this run read it.
 
     Parts of a run read the seeds at different times, so some would follow the old version and some
     the new one.

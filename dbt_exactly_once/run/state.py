@@ -23,7 +23,7 @@ class State:
 
     @classmethod
     def of_graph(cls, engine: Engine, graph: Mapping[str, Any]) -> State:
-        """The state that the graph of a dbt command leads to; asks the lake nothing."""
+        """The state that the graph of a dbt command describes; reads nothing from the lake."""
         tables = Tables(engine, graph)
         lock = RunLock(engine, tables)
         return cls(engine, tables, lock, Publications(engine, tables, lock))

@@ -1,4 +1,4 @@
-"""The tables of the project: what dbt's graph has of them, and which of them the lake has."""
+"""The tables of the project: what dbt's graph says about them, and which exist in the lake."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Tables:
         return {str(row[1]) for row in self._engine.rows(f"show tables in {schema}")}
 
     def existing_in(self, schemas: Iterable[str]) -> set[str]:
-        """The tables in some schemas, with their schema; none of a schema that is not there."""
+        """The tables in some schemas, as schema.name; none for a schema that does not exist."""
         wanted = set(schemas)
         if wanted:
             wanted &= {str(row[0]) for row in self._engine.rows("show namespaces")}
@@ -71,7 +71,7 @@ class Tables:
         return [table for table in tables if table.relation in existing]
 
     def existing_scratch(self) -> list[Table]:
-        """The tables that each run recreates, as far as there are some."""
+        """The tables that each run recreates, those of them that exist."""
         existing = self.existing(self.schema)
         return [table for table in self._scratch if table.name in existing]
 

@@ -1,6 +1,6 @@
-"""What changes the ledgers outside of a run: always under the lock, and published as a run is.
+"""Changes of the ledgers outside of a run: always under the lock, and published as a run is.
 
-Rows are removed, added or rebuilt on a branch, with a row of their own in published_runs.
+Rows are removed, added or rebuilt on a branch, and each change has its own row in published_runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dbt_exactly_once.run.state import State
 
 IMPORT = "import"
 STATUS = "document_status"
-# how many entries some rows of history_ledger stand for
+# the number of entries in rows of history_ledger
 ENTRIES = "count_if(has_processing) + count_if(has_completed)"
 # before the first publication: nothing is consumed, no history is removed
 BEFORE_ALL: dict[str, Any] = {
@@ -45,7 +45,7 @@ class Upkeep:
 
     @classmethod
     def of_last(cls, state: State, lock_id: str, but: str | None = None) -> Upkeep:
-        """Upkeep behind the last publication; it begins as a run does, see
+        """Upkeep after the last publication; it starts as a run does, see
         Publications.as_published."""
         last, _ = state.publications.as_published(lock_id, but)
         return cls(state, lock_id, last or BEFORE_ALL)
@@ -67,9 +67,9 @@ class Upkeep:
 
     @property
     def removed_before(self) -> str:
-        """Up to which expiry the last published run had history removed.
+        """The expiry up to which the last published run had history removed.
 
-        Before any delivery nothing has expired; earlier versions have recorded another bound then.
+        Before any delivery nothing has expired, though earlier versions recorded another bound.
         """
         has_time = self._last["greatest_received_at"] is not None
         return self._last["history_removed_before"] if has_time else NEVER
@@ -84,8 +84,8 @@ class Upkeep:
     ) -> None:
         """Change ledgers on a branch and publish them.
 
-        changes: SQL for each ledger, with {table} in place of it; before: where main of each ledger
-        was, where the change has been made there already.
+        changes: SQL for each ledger, with {table} in place of it; before: main of each ledger
+        before the change, if that has been made on main already.
         """
         mains = self.mains()
         publication = Publication(
@@ -106,7 +106,7 @@ class Upkeep:
         self._publications.publish(publication)
 
     def record_compaction(self) -> None:
-        """Record where compaction has moved ledgers since the last row of published_runs."""
+        """Record main of ledgers that were compacted since the last row of published_runs."""
         published = self._last["ledger_publishes"]
         mains = self.mains()
         before = {name: published.get(name, main) for name, main in mains.items()}
@@ -124,7 +124,7 @@ class Upkeep:
         starts: Mapping[str, str],
         publishes: Mapping[str, str],
     ) -> None:
-        """Write the row of an upkeep: what is not its own is that of the row before it."""
+        """Write the row of an upkeep: what it does not set is copied from the row before it."""
         number = self._last["publication_number"] + 1
         changed = {
             "run_id": literal(publication.run_id),
@@ -160,7 +160,7 @@ class Upkeep:
         }
 
     def mains(self) -> dict[str, str]:
-        """Where main of each ledger is."""
+        """The snapshot of main of each ledger."""
         return {name: str(main) for name, main in mains_of(self._publications.refs()).items()}
 
     # ---------------------------------------------------------------- history
@@ -168,7 +168,7 @@ class Upkeep:
     def remove_expired(self, expired: str) -> str:
         """Remove what the last published run has let expire; returns what it did.
 
-        A run does so itself: there is something left where it was added behind a run. expired: the
+        A run does so itself; only entries that were added after a run can be left. expired: the
         condition for it, with {bound} in place of a time.
         """
         bound = self.removed_before
@@ -184,8 +184,8 @@ class Upkeep:
         """Rebuild history_ledger from a query of the other ledgers; returns what it did.
 
         Entries that expired before the bound up to which the last run had history removed are left
-        out. Those that no other ledger knows stay: of imports, and of documents whose status was
-        forgotten.
+        out. Entries that no other ledger has are kept: those of imports, and of documents whose
+        status was deleted.
         """
         history = self._tables.ledgers[HISTORY]
         columns = ", ".join(name for name, _, _ in history.columns)
@@ -251,6 +251,6 @@ class Upkeep:
 
 
 def _map(pairs: Mapping[str, str]) -> str:
-    """A map of SQL."""
+    """A SQL expression for a map."""
     listed = ", ".join(f"{literal(key)}, {literal(value)}" for key, value in pairs.items())
     return f"map({listed})"

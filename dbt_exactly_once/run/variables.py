@@ -1,4 +1,4 @@
-"""What the variables of the project may be: a wrong one stops a command before it does anything."""
+"""The allowed values of the project's variables; a wrong one stops a command before it acts."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _DAYS = (
     lambda value: value is None or _is_whole(value),
     "a whole number, 0 or more, or null",
 )
-# of each variable whether a value can be used, and what to use; names of schemas, times and the
-# settings of previews are checked where they are read
+# for each variable a check of its value, and what to use; names of schemas, times and the settings
+# of previews are checked where they are read
 VARIABLES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "clock_skew_tolerance_ms": _WHOLE,
     "allowed_lateness_ms": _WHOLE,

@@ -15,9 +15,9 @@ from dbt_exactly_once.adapter.engine import literal, time_literal
 from dbt_exactly_once.errors import error_text
 from dbt_exactly_once.services.executions import LONGEST_MESSAGE
 
-# a service that is at work reports so this often within its execution timeout
+# how often a service at work reports that it is, within one execution timeout
 HEARTBEATS = 3
-# characters of what a service returns that are kept
+# what a service returns is not kept if it is longer than so many characters of JSON
 LONGEST_RESULT = 10_000
 
 
@@ -28,13 +28,13 @@ class Call:
     work: Any
     timeout_seconds: float
     started_at: datetime
-    # when it is time to report that it is at work, by the clock of this process
+    # when to report next that the service is at work, by time.monotonic()
     beat_at: float = 0
     event: str | None = None
     message: str | None = None
     result: str | None = None
     ended_at: datetime | None = None
-    # the row that records how it ended: the same however often it is written
+    # the row that records how it ended; every attempt to write it writes the same row
     outcome: str = ""
 
     @property
@@ -42,7 +42,7 @@ class Call:
         return f"{self.work.delivery_id} of {self.work.trigger_name}"
 
     def beat_after(self, seconds: float) -> None:
-        """Report next that it is at work after so long, and in time for its execution timeout."""
+        """Set the next heartbeat: after so many seconds, or earlier for the execution timeout."""
         self.beat_at = time.monotonic() + min(seconds, self.timeout_seconds / HEARTBEATS)
 
 
@@ -69,7 +69,7 @@ def rows_of(calls: Iterable[Call], event: str) -> str:
 
 
 def safe_echo(echo: Callable[[str], None]) -> Callable[[str], None]:
-    """A line that cannot be printed, such as to a pipe that is closed, ends no service."""
+    """An echo that ignores lines it cannot print (a closed pipe), so that no service ends."""
 
     def print_line(line: str) -> None:
         with suppress(OSError, ValueError):
@@ -79,7 +79,7 @@ def safe_echo(echo: Callable[[str], None]) -> Callable[[str], None]:
 
 
 def as_json(answer: Any) -> tuple[str | None, str | None]:
-    """What a service has returned as JSON, or why it is not kept: it has succeeded either way."""
+    """What a service has returned, as JSON, or why that is not kept; the service has succeeded."""
     if answer is None:
         return None, None
     try:

@@ -1,8 +1,8 @@
-"""Effects in the lake: rows that a run adds to a table behind its publication, all or none.
+"""Effects in the lake: rows that a run adds to a table after its publication, all or none.
 
-They are published as ledgers are. The rows go to a branch of the table that carries the run's id
-and starts from where main is; in one step main is moved to it. Iceberg refuses that where main has
-moved meanwhile, and where the branch is gone: who takes over from a run drops its branches first.
+They are published as ledgers are. The rows go to a branch of the table, named after the run, that
+starts at main; then one step moves main to the branch. Iceberg refuses that step if main has moved
+meanwhile or the branch is gone. A run that takes over from a dead one drops its branches.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.services.executions import main_of, move_main
 
 BRANCH_PREFIX = "effect_"
-# a property of the snapshots of an effect: what a hook of the model writes does not have it
+# a property of an effect's snapshots; snapshots that a hook of the model writes do not have it
 RUN_PROPERTY = "exactly-once-effect"
-# Iceberg's message where a commit may have happened or not
+# Iceberg's message if a commit may have happened or not
 UNKNOWN = "CommitStateUnknown"
 TRIALS = 3
 
@@ -35,7 +35,7 @@ class Effect:
         self.branch = BRANCH_PREFIX + run_id.replace("-", "_")
 
     def begin(self, start: str | None = None) -> None:
-        """Make the branch, where main is or was, and drop those that dead runs have left."""
+        """Create the branch at main, or at `start`, and drop those that dead runs have left."""
         start = start or main_of(self._engine, self._relation)
         for branch in self._refs():
             if branch.startswith(BRANCH_PREFIX):
@@ -48,7 +48,7 @@ class Effect:
         try:
             self._insert(self.branch, select)
         except Exception as error:
-            # the commit may have happened, and only its answer been lost
+            # the commit may have succeeded although its answer was lost
             if self._refs().get(self.branch) != before:
                 return
             if _is_unknown(error):
@@ -61,8 +61,9 @@ class Effect:
     def publish(self) -> str:
         """Move main to the branch; returns why not, else an empty text.
 
-        It happens once, whoever calls it how often. Where others have written to the table
-        meanwhile, the rows are added to theirs, unless it is unknown whether they are there.
+        The rows are published once, however often and by whomever this is called. If others have
+        written to the table meanwhile, the rows are added to theirs, unless nobody can know whether
+        they are there already.
         """
         refused = move_main(self._engine, self._relation, self.branch)
         for _ in range(TRIALS):
@@ -89,7 +90,7 @@ class Effect:
         )
 
     def drop(self) -> None:
-        """Drop the branch, where it is there: what was not published is gone."""
+        """Drop the branch, if it exists: rows that were not published are gone."""
         for branch in self._refs():
             if branch.startswith(self.branch):
                 self._engine.drop_branch(self._relation, branch)
@@ -99,7 +100,7 @@ class Effect:
         return f"snapshots.summary['{RUN_PROPERTY}'] = {literal(self._run_id)}"
 
     def _start(self) -> str | None:
-        """Where the branch starts, if main stems from there; None too where that has expired."""
+        """Where the branch starts; None if that or the branch is gone, or not in main's history."""
         found = self._engine.rows(
             "select snapshots.parent_id "
             f"from {self._relation}.snapshots as snapshots "
@@ -110,7 +111,7 @@ class Effect:
         return str(found[0][0]) if found and self.branch in self._refs() else None
 
     def _publish_behind_others(self, start: str, main: str) -> str:
-        """Add the rows of the branch to a main; returns why not, else an empty text."""
+        """Add the rows of the branch to a newer main; returns why not, else an empty text."""
         # two processes may publish one effect: each has a branch of its own
         again = f"{self.branch}_again_{uuid4().hex}"
         self._create(again, main)
@@ -138,7 +139,7 @@ class Effect:
 
 
 def _is_unknown(error: BaseException | None) -> bool:
-    """Whether an error or its cause has such a text."""
+    """Whether the message of an error or of one of its causes contains UNKNOWN."""
     while error is not None and UNKNOWN not in str(error):
         error = error.__cause__
     return error is not None

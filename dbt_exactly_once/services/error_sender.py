@@ -1,7 +1,7 @@
 """Error documents, sent to where their publishers want them.
 
-A document is published first, confirmed by the broker, and recorded in landing.sent_errors
-afterwards: a sender that is killed in between leaves it to be sent again, with the same message id.
+The sender publishes a document, waits until the broker confirms it, then records it in
+landing.sent_errors. If it is killed in between, the document is sent again, with the same id.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 VIEW = "error_documents"
 # documents between two appends to sent_errors
 BATCH = 1000
-# a worker tries a broker that is down, or an address that is not known, again after so long
+# after so long a worker retries a broker that is down or an address that is not known
 RETRY_SECONDS = 60
 # the columns of the view that the publisher gets
 CONTENT = (
@@ -79,7 +79,7 @@ class ErrorSender:
             )
 
     def send_all(self) -> int:
-        """Send all there are; returns how many. Raises ExactlyOnceError where some are left."""
+        """Send all there are; returns how many. Raises ExactlyOnceError if some are left."""
         self._refused.clear()
         sent = 0
         while documents := self._unsent():
@@ -93,7 +93,7 @@ class ErrorSender:
         return sent
 
     def look(self) -> None:
-        """Send what was published since the last look; reports what goes wrong, and goes on."""
+        """Send what runs have published since the last look; errors are reported, not raised."""
         if monotonic() < self._not_before:
             return
         try:
@@ -102,7 +102,7 @@ class ErrorSender:
                 return
             sent = self.send_all()
         except Exception as error:
-            # a worker has other things to do
+            # the worker that calls this has services to run
             self._echo(one_line(error))
             self._not_before = monotonic() + RETRY_SECONDS
             return
@@ -144,9 +144,9 @@ class ErrorSender:
                         )
                     )
         finally:
-            # also those before the broker went down
+            # after an error too: those sent before the broker went down
             if sent:
-                # no text of SQL: ids come from outside
+                # not as a text of SQL: the ids come from outside
                 self._spark.createDataFrame(sent, SENT).writeTo(self._sent_errors).append()
         return len(sent)
 

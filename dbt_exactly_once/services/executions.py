@@ -1,9 +1,9 @@
 """What services report of their work: rows of landing.trigger_executions, appended.
 
-To start work is to claim it: STARTED is appended only if nothing else was appended to the table
-since the work was looked up, so that of two that look at the same document one starts it. The
-condition is a branch: it starts from main, takes the rows, and main is moved to it, which Iceberg
-refuses where main has moved meanwhile.
+A process starts work by claiming it: STARTED is appended only if nothing else was appended to the
+table since the process looked the work up. So if two find the same document, one starts it. The
+rows are written to a branch that starts at main; then main is moved to the branch, which Iceberg
+refuses if main has moved meanwhile.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class Executions:
         self._engine.rows(f"insert into {target} ({COLUMNS}) {select}")
 
     def touch(self) -> None:
-        """Append nothing: a start that is under way is refused and looks its work up again."""
+        """Commit no rows, so that a start under way is refused and looks its work up again."""
         self._engine.commit_no_rows(self.relation)
 
     def start(self, look_up: Callable[[], Work | None], rows: Callable[[Work], str]) -> Work | None:
-        """Look up work and append its STARTED rows, as if at one instant; None without work.
+        """Look up work and append its STARTED rows, as one atomic step; None without work.
 
-        look_up: reads what is to be done, None where there is nothing; rows: the select that makes
-        the rows of it.
+        look_up: reads what is to be done, None if there is nothing; rows: the select of the STARTED
+        rows of that work.
         """
         refused = ""
         for claim in range(CLAIMS):
@@ -69,10 +69,10 @@ class Executions:
                     f"as of version {before} retain {BRANCH_DAYS} days",
                 )
                 self.append(rows(work), branch)
-                # refused where main has moved, and where any branch has been made meanwhile
+                # refused if main has moved, or if any branch was created meanwhile
                 refused = move_main(self._engine, self.relation, branch)
             finally:
-                # work that has been started is done, whatever becomes of the branch
+                # started work has to be done, even if the branch cannot be dropped
                 with suppress(Exception):
                     patiently(self._engine.drop_branch, self.relation, branch)
             if not refused:
@@ -103,7 +103,7 @@ def move_main(engine: Engine, relation: str, branch: str) -> str:
     try:
         engine.fast_forward(relation, branch)
     except Exception as error:
-        # the commit may have happened, and only its answer been lost
+        # the commit may have succeeded although its answer was lost
         has_moved = patiently(
             engine.rows,
             f"select 1 from {relation}.history where snapshot_id = {ours} and is_current_ancestor",
@@ -113,7 +113,7 @@ def move_main(engine: Engine, relation: str, branch: str) -> str:
 
 
 def patiently(change: Callable[..., Answer], *arguments: str) -> Answer:
-    """Change a branch or tag; Iceberg refuses it where another was changed just then."""
+    """Change a branch or tag; retries, since Iceberg refuses it if another changes just then."""
     trial = 0
     while True:
         try:

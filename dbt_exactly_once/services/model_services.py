@@ -1,10 +1,10 @@
-"""Services that are dbt models: they run behind publication, on a frozen list of their work.
+"""Services that are dbt models: they run after publication, on a frozen list of their work.
 
-What such a model makes of the list is an effect (see effects.py): rows on a branch that nobody
-sees. Then the documents are started, all in one append, as work is started by any worker, and the
-branch is published. So a document is started only when its effect is ready, and a run that was
-killed leaves no doubt: what it has started is published by the next run, and nothing else has
-happened.
+The rows that such a model selects are an effect (see effects.py), first written to a branch that
+nobody reads. Then one append starts all its documents, in the same way as a worker starts them, and
+the branch is published. So a document is started only when its effect is ready, and a killed run
+leaves no doubt: the next run publishes the effect of the documents that it has started, and nothing
+else has happened.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from dbt_exactly_once.services.executions import (
 )
 
 MATERIALIZATION = "service"
-# in the SQL of `work()`: the place of the condition that selects a part of the list
+# marks in the SQL of `work()` the position of the condition that selects a part of the list
 PART = "/* part */"
-# parts of a failing list that are tried before the rest is left to the next run
+# how many parts of a list are tried before the rest is left to the next run
 TRIALS = 64
 
 
@@ -49,11 +49,11 @@ class ModelService:
         )
 
     def work(self, run_id: str) -> str:
-        """The frozen list of a run; it is gone once its outcome is recorded."""
+        """The frozen list of a run; it is dropped once its outcome is recorded."""
         return self._lists + run_id.replace("-", "_")
 
     def cut_off(self, existing: Collection[str]) -> list[str]:
-        """The runs whose lists are still there."""
+        """The interrupted runs: those whose lists still exist."""
         return [
             name.removeprefix(self._lists).replace("_", "-")
             for name in sorted(existing)
@@ -91,7 +91,7 @@ class Outcome:
 
 
 class ModelServices:
-    """Runs model services and settles what a killed run has left of them."""
+    """Runs model services, and finishes what killed runs have started."""
 
     def __init__(self, engine: Engine, run_id: str, executions: Executions) -> None:
         self._engine = engine
@@ -101,9 +101,9 @@ class ModelServices:
     # ---------------------------------------------------------------- after a kill
 
     def settle(self, services: Iterable[ModelService], existing: Collection[str]) -> list[str]:
-        """Finish what runs that were cut off have started; returns lines that report it.
+        """Finish what interrupted runs have started; returns lines that report it.
 
-        existing: the tables that there are.
+        existing: the tables that exist.
         """
         return [
             f"{service.service}: run {run_id} was cut off; "
@@ -113,7 +113,7 @@ class ModelServices:
         ]
 
     def _settle(self, service: ModelService, run_id: str, existing: Collection[str]) -> str:
-        # if that run is alive after all, what it is about to start is refused
+        # if that run is still alive, a start that it is about to commit is refused
         self._executions.touch()
         begun = (
             "select delivery_id, trigger_name, service, attempt, min(started_at) as started_at "
@@ -144,8 +144,8 @@ class ModelServices:
     ) -> str:
         """Make the model's effect on the work there is; returns the outcome, for the log.
 
-        work: the view service_work; states: the view execution_state; check: refuses where the run
-        has lost its lock. Raises where the model cannot be used at all; then nothing was started.
+        work: the view service_work; states: the view execution_state; check: raises if the run
+        has lost its lock. Raises if the model cannot be used at all; then nothing was started.
         """
         work_list = service.work(self._run_id)
         self._engine.rows(
@@ -193,11 +193,11 @@ class ModelServices:
     def _stage(
         self, effect: Effect, sql: str, documents: int, serial: list[tuple[int, int]]
     ) -> Outcome:
-        """Write what the model makes of its list, in its order, and find the documents it fails on.
+        """Write the model's rows for its list, in its order, and find the documents it fails on.
 
-        A part that fails is halved until the bad document stands alone: one does not end a batch.
-        What stands behind it in its serial trigger is not done before it. serial: the positions of
-        each serial trigger.
+        A part that fails is halved until the bad document is alone, so that it fails no others. If
+        its trigger is serial, the later documents of that trigger are left to the next run.
+        serial: the first and last position of each serial trigger.
         """
         outcome = Outcome(documents)
         parts = [(1, documents)]
@@ -214,7 +214,7 @@ class ModelServices:
                     # it does not read work(), so to halve the list would change nothing
                     raise
                 if trials == 1:
-                    # what fails without documents too, as a missing column does, is no fault of one
+                    # raises if the model fails without documents too, as with a missing column
                     effect.append(sql.replace(PART, "and false"))
                 if first < last:
                     middle = (first + last) // 2
@@ -262,8 +262,8 @@ class ModelServices:
 def _rows_of(
     documents: str, run_id: str, event: str, message: str | None = None, where: str = "true"
 ) -> str:
-    """A row of trigger_executions for each document; its id is made of its content, so that
-    a repeated report counts once. Any name may have a slash in it, so that names come as JSON."""
+    """A row of trigger_executions for each document. Its id is computed from its content, so that a
+    repeated report counts once; names are in it as JSON, since they may contain a slash."""
     ended = "cast(null as timestamp)" if event == STARTED else "current_timestamp()"
     text = literal(message[:LONGEST_MESSAGE] if message else None)
     return (
@@ -276,7 +276,7 @@ def _rows_of(
 
 
 def model_services(graph: Mapping[str, Any]) -> list[ModelService]:
-    """The services of dbt's graph that are models; raises where two models are one service."""
+    """The services of dbt's graph that are models; raises if two models are the same service."""
     found: dict[str, ModelService] = {}
     for node in graph["nodes"].values():
         if node["resource_type"] != "model":

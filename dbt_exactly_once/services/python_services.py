@@ -13,7 +13,7 @@ from dbt_exactly_once.services.worker import Worker
 
 
 def lists_work(engine: Engine, schema: str) -> bool:
-    """Whether a build has made the view of what is to be done."""
+    """Whether a build has made the view dispatched_documents, which lists what is to be done."""
     return bool(engine.rows(f"show views in {schema} like 'dispatched_documents'"))
 
 

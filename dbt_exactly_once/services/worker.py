@@ -1,8 +1,8 @@
 """The command `exactly-once worker`: calls the user's services for the documents to be processed.
 
-It runs in one process that may be started many times. A document is started by one of them (see
-executions.py), and STARTED has landed before its service is called: a worker that is killed leaves
-exactly the documents in doubt whose service was at work.
+Several workers may run at once; only one of them starts a document (see executions.py). STARTED has
+landed before the service is called. So if a worker is killed, exactly the documents whose service
+was at work are in doubt.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from dbt_exactly_once.services.executions import (
     Executions,
 )
 
-# attempts to write down what has ended, once no other service is at work
+# after so many failed attempts to record outcomes the worker gives up, if no service is at work
 REPORTS = 6
-# what a coroutine or a generator function returns: it has not run
+# true of what a coroutine or generator function returns: its code has not run
 UNRUN = (inspect.isawaitable, inspect.isgenerator, inspect.isasyncgen)
-# seconds: what could not be written is tried again after one, then after ever longer
+# seconds: a failed write is retried after one, then after twice as long each time, up to this
 LONGEST_PAUSE = 30.0
 
 
 class Worker:
-    """Takes work, calls services, records their outcomes; all SQL in the thread that runs it."""
+    """Takes work, calls services, records their outcomes; all SQL runs in the thread of `run`."""
 
     def __init__(
         self,
@@ -66,11 +66,11 @@ class Worker:
         # called again and again, in the thread of all SQL
         self._between = between
         self._at_work: list[Call] = []
-        # of the calls at work those that have ended and are not recorded yet
+        # calls in _at_work that have ended and are not recorded yet
         self._ended_calls: list[Call] = []
         self._reports = 0
         self._report_at = 0.0
-        # ended calls; None wakes the thread that waits
+        # ended calls; None wakes the waiting thread
         self._ended: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._stopping = False
         self.counts: dict[str, int] = dict.fromkeys((SUCCESS, ERROR, TRANSIENT_ERROR), 0)
@@ -101,7 +101,7 @@ class Worker:
     # ---------------------------------------------------------------- take
 
     def _take_if_possible(self) -> int:
-        """Take work; what goes wrong there does not end the services that are at work."""
+        """Take work; an error there does not end the worker while services are at work."""
         try:
             return self._take(self._concurrency - len(self._at_work))
         except Exception as error:
@@ -185,7 +185,7 @@ class Worker:
         return [call for call in found if call is not None]
 
     def _record(self) -> None:
-        """Write down what has ended; where that fails, again and again."""
+        """Record the outcomes of ended calls; a write that fails is retried later."""
         ended = self._ended_calls
         if not ended or time.monotonic() < self._report_at:
             return
@@ -218,7 +218,7 @@ class Worker:
             )
 
     def _report_still_at_work(self) -> None:
-        """Heartbeats; one that cannot be written is tried again soon and ends no service."""
+        """Write heartbeats; one that cannot be written is retried after a second."""
         late = [call for call in self._at_work if call.beat_at <= time.monotonic()]
         if not late:
             return
@@ -246,7 +246,7 @@ def finished_at_signals(worker: Worker, echo: Callable[[str], None]) -> Iterator
 
     def stop() -> None:
         if next(signals) > 1:
-            # no Exception: that could be taken for a failure of the call that it interrupts
+            # not an Exception: that could be taken for a failure of the call that it interrupts
             raise KeyboardInterrupt
         if worker.left:
             echo(f"stopping: waits for {', '.join(worker.left)}; a second signal leaves them")

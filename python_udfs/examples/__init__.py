@@ -1,1 +1,1 @@
-"""Resolvers to copy: a look into a database, the same for many deliveries at once, and for JMS."""
+"""Resolvers to copy: one asks a database, one asks for many deliveries at once, one is for JMS."""

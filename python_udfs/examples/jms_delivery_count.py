@@ -1,7 +1,7 @@
-"""For JMS, where count and history are silent: goes by JMSXDeliveryCount and JMSMessageID.
+"""For JMS, if count and history cannot decide: uses JMSXDeliveryCount and JMSMessageID.
 
-A JMS message is counted from 1. A message without a `uuid` property is known by its JMSMessageID
-alone, which the provider keeps for a redelivery; sent twice it has two, and both run.
+JMS counts deliveries from 1. A message without a `uuid` property is identified by its JMSMessageID
+alone. A redelivery keeps that id; a message that is sent twice has two ids, and both run.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from python_udfs import Delivery, resolver
 
 @resolver("examples.jms_delivery_count")
 def jms_delivery_count(delivery: Delivery) -> tuple[str, str]:
-    """NEW for a first delivery; a later one can have run before, which only its sender knows."""
+    """NEW for a first delivery; a later one may have run before, which only its sender knows."""
     if delivery.redelivery_count == 1:
         return "NEW", "JMSXDeliveryCount is 1"
     if delivery.redelivery_count is None or delivery.redelivery_count < 1:

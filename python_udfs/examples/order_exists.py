@@ -1,4 +1,4 @@
-"""Asks the database that the trigger's service writes to whether it got through.
+"""Asks the database that the trigger's service writes to whether it has the order.
 
 It needs `pip install 'dbt-exactly-once[postgres]'`, ORDERS_DATABASE in the environment of the Spark
 workers (such as postgresql://reader@db/orders) and a table orders with the document's number.
@@ -29,7 +29,7 @@ def orders_database() -> Iterator[psycopg.Connection]:
 
 @resolver("examples.order_exists")
 def order_exists(delivery: Delivery) -> tuple[str, str] | str:
-    """DUPLICATE where the order is there, NEW where it is not, IN_DOUBT where it is unknown."""
+    """DUPLICATE if the order is there, NEW if it is not, IN_DOUBT if the document has no number."""
     import psycopg
 
     order = delivery.document_json
@@ -43,7 +43,7 @@ def order_exists(delivery: Delivery) -> tuple[str, str] | str:
             .fetchone()
         )
     except psycopg.OperationalError as error:
-        # down, restarted or out of connections: it comes back, so the answer can wait
+        # down, restarted or out of connections: it will be back, so the answer can wait
         orders_database.forget()
         raise TransientError(f"orders database: {error}") from error
     if found is None:

@@ -1,7 +1,7 @@
-"""The look into the orders database once more, in one query for all deliveries of a round.
+"""Asks the orders database as order_exists does, in one query for all deliveries of a round.
 
-Where the trigger uses history or is serial, no two deliveries of a round have the same key, and
-those of one key are asked about in order, in one round after the other.
+If the trigger uses history or is serial, no two deliveries of a round have the same key:
+deliveries of one key are asked about in order, one in each round.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @resolver("examples.orders_exist")
 def orders_exist(deliveries: pa.Table) -> pa.Table:
-    """A status for each row: DUPLICATE where its order is there, else NEW."""
+    """IN_DOUBT for a row without a number, DUPLICATE if its order is there, else NEW."""
     import psycopg
     import pyarrow as pa
 
