@@ -1,5 +1,5 @@
 {{ config(materialized='ephemeral') }}
-{#- of few chains the hashes are known: no other delivery is shuffled -#}
+{#- if the run has few chains, their hashes become literals, and no other delivery is shuffled -#}
 {%- set hashes = current_run().found.get('hashes_of_chains') if current_run() else none -%}
 {%- set keys_that_come_again %}
     (select key_hash from {{ ref('queued_deliveries') }}
@@ -38,7 +38,7 @@ chains as (
         and queued.key_hash in {{ keys_that_come_again if hashes is none
             else '(' ~ (hashes | join(', ') or 'null') ~ ')' }}
     group by queued.trigger_name, queued.key_hash, queued.key_check
-    -- most keys come once in a run: they need no chain, only their row of history_matches
+    -- most keys come once in a run and need no chain, only their row of history_matches
     having count(*) > 1
 
 ),
@@ -75,8 +75,8 @@ folded as (
 
 ),
 
--- the fold has one step for each delivery and each point in time; a step carries small values
--- and not the arrays
+-- one step for each delivery and for each point (a delivery that became NEW). Steps carry small
+-- values and not the arrays
 with_steps as (
 
     select
@@ -133,7 +133,7 @@ with_points as (
     select
         * except (point),
         max(point.live_until) over before_it as chain_live_until,
-        -- of several documents the one that history_matches names in the runs behind this one
+        -- of several documents, the one that history_matches will name in later runs
         max(
             if(point is not null and point.live_until is null, point.delivery_id, null)
         ) over before_it as chain_waits_for_delivery_id,

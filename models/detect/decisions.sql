@@ -1,7 +1,7 @@
 -- depends_on: {{ ref('resolver_answers') }}
 with
 
--- a delivery behind one whose resolver has not answered waits for a later run
+-- a delivery that comes after one whose resolver has not answered waits for a later run
 examined as (
 
     select

@@ -1,7 +1,7 @@
 {{ config(materialized='ephemeral') }}
 {%- set run = current_run() -%}
-{#- A resolver looks at what services have done: in a serial trigger it is asked about what history
-    cannot settle when no earlier document is unfinished, or becomes so in this run. -#}
+{#- A resolver looks at what services have done. So in a serial trigger it is asked about a delivery
+    without history only if no earlier document is unfinished, or becomes so in this run. -#}
 -- depends_on: {{ ref('in_execution_this_run') }}
 {% if run and not run.found.get('triggers_with_resolver') -%}
     select
@@ -40,7 +40,7 @@
 
     ),
 
-    -- a resubmission that waits for its resolver blocks its own key only
+    -- an unfinished resubmission blocks its own key only
     unfinished_of_triggers as (
 
         select
@@ -105,8 +105,8 @@
 
         select
             * except (age, usable_key, becomes_unfinished, alone, first_unfinished),
-            -- without a key a delivery comes behind all earlier ones that are still to be asked
-            -- about
+            -- a delivery without a key is asked about after all earlier ones that are still to be
+            -- asked about
             coalesce(
                 min(
                     if(

@@ -1,7 +1,7 @@
 {%- set skew = var('clock_skew_tolerance_ms') -%}
 {%- set queued = queue_keys() -%}
-{#- from a partition border on: Iceberg leaves out whole partitions, and no entry is compared with a
-    time that would be part of the query's code -#}
+{#- The time is a partition border: Iceberg prunes whole partitions, and Spark compares no row with
+    a literal time, which would be part of the query's code. -#}
 {%- set live %}
     select * from {{ last_published('history_ledger') }}
     where
@@ -46,7 +46,7 @@ live_history as (
 -- key_hash and key_check identify trigger and key, so the lookup reads no text column
 entries_of_history as (
 
-    -- only matching entries are left by now: with too many keys to broadcast, the shuffle is small
+    -- mostly matching entries are left here: with too many keys to broadcast, the shuffle is small
     select {{ '/*+ broadcast(keys) */' if (queued.number or 0) <= 1000000 }}
         keys.trigger_name,
         keys.key_hash,
@@ -81,8 +81,8 @@ in_execution_this_run as (
 
 ),
 
--- a document counts even if its entries have expired, as long as it is unfinished, and in the run
--- that hears of its interruption
+-- a document counts even if its entries have expired, as long as it is unfinished, and also in the
+-- run that finds it interrupted
 entries_of_documents as (
 
     select
@@ -140,7 +140,7 @@ final as (
         max(if(has_completed, live_until, null)) as completed_until,
         max(if(has_processing, live_until, null)) as processing_until,
         max(if(makes_copies_wait, live_until, null)) as waits_until,
-        -- of several documents, one whose service has not begun
+        -- of several documents, one whose service has not begun comes first
         max(
             if(
                 makes_copies_wait,

@@ -3,7 +3,8 @@
 -- depends_on: {{ ref('history_matches') }}
 with
 
--- a time that is a literal is part of a query's code, which is then compiled in each run
+-- times are columns: a literal is part of the code of the query, which Spark then compiles
+-- in each run
 event_time as (
 
     select
@@ -30,8 +31,8 @@ queued as (
             {{ var('clock_skew_tolerance_ms') }},
             trigger_queue.history_removed_until
         ) as removed_until,
-        -- without a service entries start at the delivery's time, later where it had waited; with
-        -- one they start when the service has begun
+        -- without a service, history entries start at received_at, or later if the delivery had
+        -- waited. With a service, they start when the service begins
         case
             when trigger_queue.service is not null then null
             when trigger_queue.had_waited then greatest(trigger_queue.received_at, event_time.now)

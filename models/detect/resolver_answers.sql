@@ -6,13 +6,13 @@
 {%- endfor %}
 with
 
--- ---- where a rule needs an answer
+-- ---- deliveries whose rule needs an answer
 
 candidates as (
 
     select
         *,
-        -- a NEW delivery, or its service, adds to history and so changes whom to ask behind it
+        -- NEW adds to history or starts a service, so what later deliveries need may change
         (uses_history and condition_name is not null)
         or (asks_in_order and service is not null) as ends_on_new,
         bool_or(is_asked_later) over (partition by trigger_name) as is_another_asked_later,
@@ -35,7 +35,7 @@ asked_now as (
 
 ),
 
--- ---- with what a resolver is given
+-- ---- with the document, which the resolver gets
 
 landed as (
 
@@ -45,8 +45,8 @@ landed as (
 
 ),
 
--- joined by delivery_id, since compaction moves rows: of several rows that with the document that
--- was examined
+-- joined by delivery_id, since compaction moves rows. Of several rows the one with the examined
+-- document counts
 with_document as (
 
     select
@@ -92,8 +92,8 @@ given as (
 
 ),
 
--- ---- one array for each key, in the order of its chain; in a serial trigger without history one
--- ---- for each key and one for what has none; in a concurrent one each stands alone
+-- ---- one array per key, in the order of its chain. Without history: in a serial trigger one per
+-- ---- key and one for all deliveries without a key, in a concurrent trigger one per delivery
 
 chains as (
 

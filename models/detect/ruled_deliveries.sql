@@ -3,7 +3,7 @@
 -- depends_on: {{ ref('decision_rules') }}
 with
 
--- a run in which every key comes once leaves the fold out, which saves a tenth of a small run
+-- if every key comes once, the run leaves out the fold, which saves a tenth of a small run
 chained as (
 
     {% if has_found('in_chains') -%}
@@ -24,7 +24,7 @@ chained as (
 -- the history_state of each delivery; in a chain it also covers the deliveries before it
 with_history as (
 
-    -- of few the plan would shuffle every delivery before it knows how few they are
+    -- without the hint Spark would shuffle every delivery before it knows how few are in chains
     select {{ '/*+ broadcast(chained) */' if run and run.found.get('in_chains', 1) <= 10000 }}
         queued.*,
         coalesce(chained.is_behind, false) as is_behind,

@@ -1,5 +1,5 @@
-{#- Where a run is killed between its publication and this view, its new work is hidden until the
-    next run has made the view again, and is never shown without its document. -#}
+{#- If a run is killed after its publication and before it recreates this view, its new work is
+    hidden until the next run recreates the view. Work is never shown without its document. -#}
 {%- set days = days_of_open_work() -%}
 -- depends_on: {{ ref('open_documents') }}
 with
@@ -44,7 +44,7 @@ final as (
         decided_at,
         is_overdue
     from with_document
-    -- its landed row was found, or an operator has given its document
+    -- its landed row was found, or its resubmission brings the document
     where transport is not null or document is not null
 
 )

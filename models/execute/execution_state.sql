@@ -1,12 +1,12 @@
-{#- What has landed since the last run is read by snapshot, whatever clocks show: from the snapshot
-    before the one that the run has consumed, since Iceberg reads from no snapshot that is main's
-    last. A view that is older than the last run reads more, never less. -#}
+{#- What has landed since the last run is found by snapshot and not by time, since clocks may
+    differ. The read starts one snapshot before the consumed one, since Iceberg cannot start it at
+    the latest snapshot of main. A view that is older than the last run reads more, never less. -#}
 {%- set executions = source('landing', 'trigger_executions') -%}
 {%- set start = adapter.exactly_once.before_consumed('trigger_executions')
     if current_run() else none -%}
 {%- set since = " with (`start-snapshot-id` = '" ~ start ~ "')" if start else '' -%}
-{#- A serial trigger finishes what it has begun before one that has landed late. In a view Spark
-    finds no window that has a name. -#}
+{#- A serial trigger finishes a document that has begun before an older one that landed late. The
+    window is repeated as text, since Spark does not find a named window in a view. -#}
 {%- set in_line = 'partition by trigger_name, has_ended '
     ~ "order by processing_mode = 'serial' and begun desc, received_at, delivery_id" -%}
 -- depends_on: {{ ref('published_runs') }}

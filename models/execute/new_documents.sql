@@ -5,9 +5,9 @@
         contract={'enforced': false},
     )
 }}
-{#- It continues behind the last run that its rows name. The append is one commit: a run that is
-    killed before it leaves the documents to the next run, and one that is killed behind it has
-    nothing left to add. A run that was taken over in between appends nothing. -#}
+{#- It continues after the last run that its rows name. The append is one commit: a run that is
+    killed before it leaves the documents to the next run, and one that is killed after it has
+    nothing left to add. A run whose lock was taken over before the commit appends nothing. -#}
 {%- set in_run = current_run() -%}
 {%- set last_run_number = none -%}
 {%- if in_run and load_cached_relation(this) -%}

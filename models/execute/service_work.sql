@@ -64,7 +64,7 @@ final as (
         row_number() over (partition by service order by trigger_name, queue_number)
             as batch_position
     from ranked
-    -- every earlier document of a serial trigger is in the list too
+    -- a document of a serial trigger counts only if every earlier one is in the list too
     where not is_serial or queue_number = queue_rank
 
 )

@@ -47,7 +47,7 @@ checked as (
 
     ),
 
-    -- also if its landed row has been removed since
+    -- decided or waiting deliveries, even if their landed rows have been removed since
     taken_earlier as (
 
         select distinct

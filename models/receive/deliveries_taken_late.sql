@@ -30,8 +30,8 @@ consumed_deliveries as (
 
 ),
 
--- landing sets landed_at, so that most tables have no such row; a row that was rejected for its
--- transport may have landed again as it was
+-- deliveries whose landed row alone is not enough: it has no landed_at, which landing always sets,
+-- or it was rejected for its transport and may have landed again unchanged
 in_question as (
 
     select delivery_id
@@ -44,7 +44,7 @@ in_question as (
 
 ),
 
--- a row without landed_at has landed when the run began that has consumed it
+-- a row without landed_at counts as landed when the run that consumed it began
 consumptions as (
 
     select
@@ -95,7 +95,7 @@ final as (
     left join consumptions on consumed_deliveries.delivery_id = consumptions.delivery_id
     inner join triggers_this_run
         on
-            -- accepted, by its row or by what was made of it
+            -- its landed row is accepted, or a ledger shows that a run has accepted it
             (consumed_deliveries.landing_rank < 2 or consumptions.delivery_id is not null)
             and triggers_this_run.takes_earlier_landings
             and consumed_deliveries.received_at >= triggers_this_run.takes_from
@@ -104,7 +104,7 @@ final as (
             triggers_this_run.trigger_name = subscriptions.subscriber
             and consumed_deliveries.document_type = subscriptions.subscribed_type
             and consumed_deliveries.transport_api = subscriptions.subscribed_api
-    -- a trigger that was retired and is back has decided some of them
+    -- a trigger that was retired and added again has already decided some of them
     left anti join {{ last_published('document_status') }} as decided
         on
             consumed_deliveries.delivery_id = decided.delivery_id

@@ -106,7 +106,7 @@ judged as (
         targets.redelivery_count,
         latest.recoveries,
         {{ landed_delivery_id('requests.delivery_id') }} as landed_delivery_id,
-        -- what was resubmitted with a document of its own keeps it
+        -- a delivery that was resubmitted with an edited document keeps that document
         if(
             requests.document is null and edited.document is not null,
             edited.resubmission_id,

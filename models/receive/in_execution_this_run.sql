@@ -44,7 +44,7 @@ brought_up_to_date as (
         ),
         settings.processing_mode,
         awaited.until as awaited_until,
-        -- entries start when the service began; a document without a key_hash has none
+        -- history entries start when the service began, and a document without a key_hash has none
         open_documents.started_at is null
         and open_documents.key_hash is not null
         and reported.delivery_id is not null as begins_now,
@@ -63,8 +63,8 @@ brought_up_to_date as (
         ) }} as service_ended_at,
         coalesce(open_documents.last_event, 'DISPATCHED') as state_before,
         open_documents.begun or reported.delivery_id is not null as begun,
-        -- rows land in any order; attempts are 0 where the trigger was resumed since, and reported
-        -- ones are of after that
+        -- rows land in any order. Known attempts are 0 if the trigger was resumed since, and
+        -- reported attempts are then later than the resume
         {{ is_later_report(
             'reported.last_event_at', 'reported.last_event', 'reported.attempts', 'open_documents'
         ) | indent(8) }}
@@ -118,8 +118,8 @@ final as (
     select
         * except (expires_at, is_later, awaited_until),
         coalesce(expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}) as expires_at,
-        -- a service that runs longer than the time to live keeps its entry live until its end, and
-        -- for the copies that have waited for it
+        -- if a service runs longer than the time to live, the entry stays live until the service
+        -- ends and until the last copy that waited for it was received
         greatest(
             coalesce(expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}),
             if(key_hash is null, null, service_ended_at),

@@ -2,7 +2,7 @@
 {%- set run = current_run() -%}
 with
 
--- the run has landed these rows again, or refused to, when it began
+-- when the run began, it landed these rows again or refused to
 landings as (
 
     {% for request in (run.landed_again if run else []) -%}

@@ -3,7 +3,7 @@
 {%- set this_run = run.number if run else 'cast(null as bigint)' -%}
 with
 
--- all decisions of a landed delivery in a trigger: the delivery, its recoveries, its resubmissions.
+-- all decisions on a landed delivery in a trigger: on itself, its recoveries and its resubmissions.
 -- Each was decided by a later run than the one before
 members as (
 
@@ -34,7 +34,7 @@ heard as (
         journal.event in (
             'SUCCESS', 'ERROR', 'RETRIES_EXHAUSTED', 'INTERRUPTED', 'LOST', 'LATE_SUCCESS'
         )
-    -- this run, which is later than any published one
+    -- reports read by this run, which is later than any published run
     union all
     select
         delivery_id,
@@ -64,7 +64,7 @@ ended as (
 
 ),
 
--- also of a document that was taken for interrupted or failed; repeated reports are no news
+-- includes documents that counted as interrupted or failed. Of repeated reports the first counts
 successes as (
 
     select
@@ -96,7 +96,7 @@ with_outcome as (
 
 ),
 
--- a doubt is settled if a document of its key has succeeded since
+-- a document in doubt is settled if a document of the same key has succeeded since
 settled as (
 
     select

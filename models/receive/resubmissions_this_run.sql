@@ -1,4 +1,4 @@
-{#- A request is rare: where none has landed, nothing of statuses and journal is read. -#}
+{#- Requests are rare: if none has landed, statuses and journal are not read. -#}
 {%- set run = current_run() -%}
 {%- set is_asked = run.has_landed('resubmissions') if run else true -%}
 {%- do no_rows_where(not is_asked) -%}

@@ -20,7 +20,8 @@ edited as (
 
     ),
 
-    -- what returns was consumed before: another row of its id counts where that is gone
+    -- a returning delivery was consumed by an earlier run: an unconsumed row of the same id counts
+    -- only if the consumed one is gone
     accepted as (
 
         select
@@ -65,7 +66,7 @@ decided_before as (
 
 ),
 
--- each delivery comes with its landed row and without it; the second counts if the row is gone
+-- each delivery is here with its landed row and once without, which counts if the row is gone
 with_landed_row as (
 
     select

@@ -1,5 +1,5 @@
-{#- Deliveries that come to the queue again: those that wait, documents that come back as a
-    recovery, and resubmissions. -#}
+{#- Deliveries that return to the queue: waiting ones, interrupted documents as recoveries, and
+    resubmissions. -#}
 {%- do no_rows_where(
     is_empty(last_published('waiting_deliveries'))
     and is_empty(ref('in_execution_this_run'))
@@ -46,7 +46,7 @@ recoveries as (
         landed_received_at,
         received_at,
         landed_at,
-        -- the greatest count stays the greatest
+        -- the greatest int stays as it is, since adding one would overflow
         if(redelivery_count between 0 and 2147483646, redelivery_count + 1, redelivery_count)
             as redelivery_count,
         'RECOVERY' as origin,
@@ -80,7 +80,7 @@ resubmissions as (
         null as awaited_key_hash,
         false as had_waited
     from {{ ref('resubmissions_this_run') }}
-    -- a rejected landing has landed again
+    -- a rejected landing comes as a landed delivery instead
     where is_accepted and not is_landing
 
 ),

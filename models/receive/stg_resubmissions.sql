@@ -1,4 +1,5 @@
--- other writers can append a time that no tool shows or reads: it is that of the run then
+-- other writers can append a time that no tool can read: it becomes null, and the clock of the run
+-- counts instead
 select
     * except (requested_at),
     if(year(requested_at) between 1 and 9999, requested_at, null) as requested_at

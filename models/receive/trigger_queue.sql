@@ -3,7 +3,7 @@
 {%- set api = 'coalesce(transports.api, triggers_this_run.api)' -%}
 with
 
--- the clock comes as a column: a literal time would be part of the query's code
+-- the clock is a column, since a literal would be part of the code of the query
 triggers_this_run as (
 
     select
@@ -44,7 +44,7 @@ held as (
 
 ),
 
--- ---- the condition, and the facts that detection asks for; the document stays behind
+-- ---- the condition, and the facts that detection needs. The document is left out from here on
 
 matched as (
 
@@ -87,7 +87,7 @@ with_settings as (
             when matched.decided_key is not null then matched.decided_key
             when triggers_this_run.key is null
                 then {{ document_key('matched', api) | indent(16) }}
-            -- the value of the trigger's key expression alone
+            -- a trigger with a key expression uses only its value, never the ids
             when try_element_at(matched.landed_keys, matched.trigger_name) != ''
                 then struct(
                     try_element_at(matched.landed_keys, matched.trigger_name) as document_key,

@@ -35,7 +35,7 @@ with_defaults as (
         coalesce(triggers.trigger_name, known_triggers.trigger_name) as trigger_name,
         triggers.trigger_name is not null as is_in_seed,
         {% for setting, (type, default) in trigger_defaults().items() -%}
-            {#- a trigger that has left the seed keeps its settings: its documents go on -#}
+            {#- a trigger that has left the seed keeps its settings for its open documents -#}
             {%- set value -%}
                 if(
                     triggers.trigger_name is null,

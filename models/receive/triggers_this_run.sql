@@ -35,7 +35,7 @@ resumes as (
 
 ),
 
--- triggers that are not in the seed and were retired, once nothing of theirs waits or is open
+-- triggers with a RETIRE command that have no waiting delivery and no open document
 retired as (
 
     select distinct commands.trigger_name
@@ -54,7 +54,7 @@ resumed_by_monitor as (
 
 ),
 
--- each cause of a suspension is lifted by itself
+-- each cause of a suspension is lifted on its own
 still_suspending as (
 
     select published.*
@@ -67,7 +67,7 @@ still_suspending as (
     left join resumes on published.trigger_name = resumes.trigger_name
     left join resumed_by_monitor on published.trigger_name = resumed_by_monitor.trigger_name
     where case published.suspension.cause
-        -- lifted by the first run that may read history
+        -- lifted by the first run that can read history again
         when 'HISTORY_ERROR' then {{ 'true' if var('history_unavailable') else 'false' }}
         when 'OPERATOR' then resumes.trigger_name is null
         else resumes.trigger_name is null and resumed_by_monitor.trigger_name is null
@@ -157,7 +157,7 @@ known as (
         ) as settings,
         states.settings as published_settings,
         states.resumed_at as published_resumed_at,
-        -- attempts are counted from here on
+        -- attempts are counted from this time on
         greatest(
             settings.resumed_at,
             resumes.resumed_at,
@@ -181,14 +181,14 @@ final as (
     select
         * except (published_settings, published_resumed_at),
         is_enabled and not is_suspended as takes_documents,
-        -- whether its row of trigger_states still holds, unless this run suspends it
+        -- whether its row in trigger_states is still right, unless this run suspends it
         not is_retired
         and is_enabled = was_enabled
         and suspensions = published_suspensions
         and resumed_at <=> published_resumed_at
         and to_json(settings) <=> to_json(published_settings) as is_as_published,
         -- its waiting rows are rewritten while it takes documents, in the run in which it stops,
-        -- and where something else stops it now
+        -- and when enabled changes, since their waiting_reason then changes
         took_documents or takes_documents or is_enabled != was_enabled as rewrites_waiting,
         is_first_seen and takes_from is not null
         and {{ current_run().number if current_run() else 1 }} > 1 as takes_earlier_landings,
