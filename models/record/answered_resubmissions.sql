@@ -13,7 +13,7 @@ final as (
     select
         if(is_accepted, 'RESUBMITTED', 'REFUSED') as event,
         resubmitted_delivery_id as delivery_id,
-        -- a rejected row is of no trigger yet
+        -- a rejected row has no trigger yet
         if(is_landing and is_accepted, null, trigger_name) as trigger_name,
         cast(null as string) as document_type,
         resubmission_id as reference_id,

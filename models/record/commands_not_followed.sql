@@ -35,7 +35,7 @@ final as (
         on commands.trigger_name = triggers.trigger_name
     where
         not commands.is_known
-        -- a look may be at the doubts of a trigger that is gone
+        -- LOOKED_AT may name a trigger that is gone, since its doubts are still listed
         or (commands.command in ('SUSPEND', 'RESUME') and triggers.trigger_name is null)
         or (commands.command = 'RETIRE' and not coalesce(triggers.is_retired, false))
 

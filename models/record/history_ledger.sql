@@ -33,7 +33,7 @@ decided as (
 
 ),
 
--- a service adds `processing` in the run that reads its begin, `completed` in the run that reads
+-- a service adds `processing` in the run that reads its start, `completed` in the run that reads
 -- its end
 in_execution as (
 

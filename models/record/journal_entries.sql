@@ -1,6 +1,6 @@
 {{ config(incremental_strategy='append') }}
-{#- Statuses are read only where a service has reported of a document that is not open, or said what
-    is no report. -#}
+{#- document_status is read only if executions have landed for a document that is not open, or with
+    an event that the contract does not have. -#}
 {%- set strays -%}
     select 1
     from {{ ref('stg_trigger_executions') }} as executions

@@ -8,7 +8,7 @@ still_open as (
 
     select
         documents.* except (attempts, run_id),
-        -- attempts are counted from the resumption of the trigger
+        -- attempts up to the time when the trigger was resumed do not count
         if(
             triggers_this_run.resumed_at >= documents.last_event_at, 0, documents.attempts
         ) as attempts,

@@ -7,7 +7,7 @@
         (select delivery_id, trigger_name from {{ last_published('journal_entries') }}
         where event = 'EARLY')
     {%- endset -%}
-    {#- most journals have none, which spares a look at the decisions -#}
+    {#- the decisions are read only if the journal has EARLY entries: most have none -#}
     {%- set remembered = run_query('select 1 from ' ~ early ~ ' limit 1').rows | length > 0
         and run_query(
             'select 1 from ' ~ early ~ ' left semi join (select * from ' ~ ref('decisions')
@@ -59,7 +59,7 @@ brought_up_to_date as (
 
     select
         opened.* except (key_hash, key_check, started_at, expires_at),
-        -- only a document with entries has their hashes, and their times once its service has begun
+        -- hashes are null if the document adds no entries, times also until its service has begun
         if(opened.adds_to_history, opened.key_hash, null) as key_hash,
         if(opened.adds_to_history, opened.key_check, null) as key_check,
         if(

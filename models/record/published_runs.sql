@@ -14,7 +14,7 @@
 -- depends_on: {{ ref('journal_entries') }}
 -- depends_on: {{ ref('rejected_deliveries') }}
 -- depends_on: {{ ref('stg_rejected_landings') }}
-{#- behind the tests, and before its snapshots are noted -#}
+{#- after the tests, and before the snapshots of the ledgers are recorded below -#}
 {%- do remove_expired() -%}
 {%- set run = current_run() %}
 with
@@ -26,7 +26,7 @@ taken as (
         coalesce(sum(deliveries) filter (where queue_outcome in ('UNROUTED', 'NOT_TAKEN')), 0)
             as unrouted,
         coalesce(sum(deliveries) filter (where queue_outcome = 'REJECTED'), 0) as rejected,
-        -- what comes back is counted where it comes from, so that a lost delivery is noticed
+        -- returning and waiting deliveries are counted at their source, to notice a lost one
         coalesce(sum(deliveries) filter (where origin = 'LANDED' and not had_waited), 0)
         + (
             select count_if(not returning_this_run.had_waited)

@@ -32,7 +32,7 @@ suspended_by_deliveries as (
 
 ),
 
--- what landed before the decision counts from the end of this run
+-- a failure that landed before the decision suspends the trigger from the end of this run on
 suspended_by_services as (
 
     select

@@ -1,7 +1,7 @@
 -- depends_on: {{ ref('published_runs') }}
 with
 
--- a delivery that its transport does not deliver again is not acknowledged to it
+-- without deliveries that the transport does not deliver again: it awaits no acknowledgement
 statuses as (
 
     select * from {{ ref('document_status') }}

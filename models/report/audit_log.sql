@@ -37,7 +37,7 @@ in_doubt_of_messages as (
         with_document.run_id
     from with_document
     inner join {{ ref('published_runs') }} as runs on with_document.run_id = runs.run_id
-    -- a transport that was removed from the seed, or a landed row that is gone, hides no row
+    -- keep documents whose transport was removed from the seed, or whose landed row is gone
     left join {{ typed_seed('transports') }} as transports
         on with_document.transport = transports.transport
     left join {{ ref('trigger_settings') }} as settings

@@ -24,7 +24,7 @@ numbered as (
 
 ),
 
--- what a duplicate repeats
+-- the document that a duplicate repeats
 originals as (
 
     select

@@ -4,7 +4,7 @@ in_doubt as (
 
     select
         *,
-        -- a rule about keys covers a missing and a too long key: name it
+        -- a rule about keys covers missing and too long keys: the cause says which
         if(decided_by = 'ID' and document_key is null, 'MISSING', 'TOO_LONG') as key_state,
         case
             when decided_at > current_timestamp() - interval 1 hour then 1
@@ -56,7 +56,7 @@ final as (
         first_decided_at,
         last_decided_at,
 
-        -- the rows behind the counts
+        -- the query for the counted rows
         concat(
             'select * from {{ ref("in_doubt_documents") }} where trigger_name = ',
             {{ as_literal('trigger_name') }},

@@ -57,7 +57,7 @@ sent as (
 
 ),
 
--- its service has said since that it had succeeded
+-- its service has reported a success since
 succeeded as (
 
     select
@@ -104,8 +104,8 @@ final as (
             and with_document.trigger_name = succeeded.trigger_name
     left join {{ ref('trigger_settings') }} as settings
         on with_document.trigger_name = settings.trigger_name
-    -- only messaging triggers send error documents, and not through UM; a transport that was
-    -- removed from the seed, or a landed row that is gone, hides no row
+    -- only messaging triggers send error documents, and not through UM. A document stays in the
+    -- view if its transport was removed from the seed, or if its landed row is gone
     where
         coalesce(transports.api, settings.api, 'MSG') = 'MSG'
         and coalesce(with_document.transport, '') not in ('UM', 'UM_SERIAL')

@@ -26,7 +26,7 @@ final as (
         max(received_at) as last_received_at,
         max(decided_at) as last_decided_at,
 
-        -- the rows behind the counts
+        -- the query for the counted rows
         concat(
             'select * from {{ ref("decided_deliveries") }} where trigger_name = ',
             {{ as_literal('trigger_name') }},

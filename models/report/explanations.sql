@@ -1,6 +1,6 @@
 -- depends_on: {{ ref('published_runs') }}
 {%- set time_to_live = duration_in_words('history_time_to_live_ms') -%}
-{#- settings of decision_rules.csv, and what a trigger has now -#}
+{#- columns of decision_rules.csv, and the SQL for the present setting of a trigger -#}
 {%- set now = {
     'detect_duplicates': 'detect_duplicates',
     'use_history': 'use_history',

@@ -47,7 +47,7 @@ final as (
         on
             failed.delivery_id = statuses.delivery_id
             and failed.trigger_name = statuses.trigger_name
-    -- its service has said since that it had succeeded
+    -- its service has reported a success since
     left anti join {{ ref('journal_entries') }} as successes
         on
             failed.delivery_id = successes.delivery_id

@@ -54,7 +54,7 @@ completed_since as (
 
 ),
 
--- `mark_looked_at` is for what was published when it was called
+-- `mark_looked_at` covers the doubts published before it was called
 looks as (
 
     select
@@ -70,7 +70,7 @@ with_looks as (
 
     select
         statuses.*,
-        -- the first one of a run behind the decision: clocks differ
+        -- the first resubmission by a run after the decision, by run number since clocks differ
         try_element_at(
             filter(resubmissions.resubmitted, r -> r.run_number > runs.run_number), 1
         ).happened_at as resubmitted_at,

@@ -43,7 +43,7 @@ remembered as (
             and statuses.trigger_name = entries.trigger_name
     where
         statuses.status = 'NEW'
-        -- one that no condition takes is not processed and has no entry
+        -- a document that no condition takes is not processed and has no entry
         and statuses.condition_name is not null
         and statuses.rule_id not in {{ rules_where('history_effect', 'NONE') }}
 

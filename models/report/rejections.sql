@@ -35,7 +35,7 @@ corrections as (
 
 ),
 
--- `mark_looked_at` without a trigger is for what was published when it was called
+-- `mark_looked_at` without a trigger covers the rejections published before it was called
 looks as (
 
     select sort_array(collect_set(issued_at)) as looked_at

@@ -18,7 +18,7 @@ not_looked_at as (
 
 ),
 
--- of triggers whose time to live is too short for some of the copies that they have had
+-- only triggers whose time to live is too short for some of the copies that have come
 short_windows as (
 
     select

@@ -4,7 +4,7 @@ facts as (
 
     select
         *,
-        -- a rule that the product's pages do not state says so
+        -- adds the basis of a rule that the product documentation does not state
         concat(
             'rule ',
             rule_id,

@@ -12,7 +12,7 @@ undecided as (
         waiting.landed_received_at,
         waiting.waiting_since,
         waiting_documents.reason_in_words,
-        -- the delivery by which a rule suspended the trigger
+        -- null unless a rule suspended the trigger because of this delivery
         if(
             waiting.examined,
             try_element_at(

@@ -31,7 +31,7 @@ results as (
     where
         {{ is_report() }}
         and executions.event != 'STARTED'
-        -- of the report that has ended it
+        -- only the event that has ended the document
         and executions.event = coalesce(
             if(ends.outcome = 'RETRIES_EXHAUSTED', 'TRANSIENT_ERROR', ends.outcome),
             executions.event
@@ -49,7 +49,7 @@ final as (
             when ends.outcome is not null then ends.outcome
             when decided.service is null then 'SUCCESS'
             when unfinished.delivery_id is not null then 'UNFINISHED'
-            -- upkeep has forgotten how it ended
+            -- upkeep has removed its end from the journal
             else 'UNKNOWN'
         end as outcome,
         results.latest.result,

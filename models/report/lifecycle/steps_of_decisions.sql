@@ -29,7 +29,7 @@ rejected as (
 
 ),
 
--- one that landed by the id of its rejection goes on from there, see steps_of_executions
+-- steps_of_executions has those that landed under a rejection_id
 unrouted as (
 
     select journal.*

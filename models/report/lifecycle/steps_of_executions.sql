@@ -28,7 +28,7 @@ executions as (
         executions.attempt,
         executions.message,
         {{ reported_at('executions') }} as reported_at,
-        -- the run that decided it; the next run with an event of this document ended it
+        -- attempts get the number of the run that decided, so that they sort before the end
         to_be_executed.run_number,
         max(
             if(
@@ -98,7 +98,8 @@ attempted as (
             and executions.delivery_id = heard_until.delivery_id
     where
         executions.event in ('STARTED', 'TRANSIENT_ERROR')
-        -- executions after the end change nothing, nor does a failure of an abandoned document
+        -- executions after the end change nothing, nor does a failure after the last start of an
+        -- interrupted or lost document
         and not coalesce(executions.reported_at > heard_until.at, false)
         and not coalesce(
             heard_until.state in ('INTERRUPTED', 'LOST')
@@ -133,7 +134,7 @@ came_again as (
 
 ),
 
--- a row without an id lands again by that of its rejection
+-- a rejected row without an id lands again under its rejection_id
 unrouted as (
 
     select
