@@ -15,7 +15,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PREPARED := $(VENV)/.prepared
-# PYTHON=... names another one
+# PYTHON=... names another Python
 PYTHON ?= $(firstword $(foreach name,python3 python3.13 python3.12 python3.11 python3.10,$(shell \
     $(name) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' 2>/dev/null \
     && echo $(name))))
@@ -44,7 +44,7 @@ $(STAMP): pyproject.toml
 	@echo "-- making $(VENV) with $(PYTHON)"
 	@$(PYTHON) -m venv $(VENV)
 	@echo "-- installing dbt, Spark and the tools (some minutes, about 1 GB)"
-	@# without --no-compile pip compiles all of every package, of which most is never imported
+	@# without --no-compile pip compiles every module, and most are never imported
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
 	@touch $@
 
@@ -53,7 +53,7 @@ profiles.yml:
 	@cp profiles.example.yml $@
 	@mkdir -p .lake
 
-# again where Java or the packages have changed; without it Spark starts slower, nothing else
+# repeated if Java or the packages have changed; without it Spark only starts slower
 $(PREPARED): $(STAMP) profiles.yml $(JAVA_FILE)
 	@echo "-- preparing a quick start of Spark (a minute, 200 MB)"
 	@$(BIN)/exactly-once prepare || echo "-- Spark starts as it always does; make goes on"

@@ -1,17 +1,17 @@
 {% macro chain_fold(deliveries, known) -%}
-    {#- Decides the deliveries of one key one after the other, as far as one depends on another.
+    {#- Decides the deliveries of one key in order, since a decision depends on those before it.
 
         deliveries: array of the structs of chained_deliveries, in chain order; known: struct with
         completed_until, processing_until and waits_until of the key in history.
 
-        Returns a struct. `points`: the deliveries that became NEW, with the entries that they added
-        to history, or without times where copies wait for their service; the state of any other
+        Returns a struct. `points`: the deliveries that became NEW, each with the entry that it added
+        to history; its times are null if copies wait for its service. The state of any other
         delivery follows from the points before it. `stopped_at`: the position of the first delivery
-        that cannot be decided, behind which all wait. `unanswered_at`: the position of the first
-        whose resolver is still to be asked; the chain goes on behind it, since most answers leave
-        those behind it as they are, and the resolver is asked about several at once.
+        that cannot be decided; all deliveries after it wait. `unanswered_at`: the position of the
+        first delivery whose resolver must still be asked. The fold continues after it, since most
+        answers do not change later deliveries, and the resolver is asked about several at once.
 
-        The status of a step is bound by a transform over an array of one, since SQL has no let. -#}
+        SQL has no let: a transform over an array of one element binds the status of a step. -#}
     {%- set waits = waits_for_document(
         'acc.completed_until', 'acc.waits_until', 'd.received_at', 'd.is_unavailable'
     ) -%}

@@ -1,13 +1,14 @@
 {% macro decision_rule(inputs, known={}, rules=none) -%}
     {#- The rule of seeds/decision_rules.csv that a delivery's inputs select, as a struct of its
-        rule_id, status and decided_by; null where a resolver must answer first. A test compares it
+        rule_id, status and decided_by; null if a resolver must answer first. A test compares it
         with the table on every combination of inputs.
 
-        It is a tree: the first input that all rules left name chooses among them. (One branch for
-        each rule, with all of its conditions, is more code than Java's compiler takes.)
+        It is a tree of cases: each case branches on the first input that all remaining rules name,
+        or else on one that the first rule names. (One branch for each rule, with all of its
+        conditions, would be more code than Java's compiler accepts.)
 
         inputs: a SQL expression for each input column of the table; known: the columns whose value
-        is known already, and that value; rules: those left, for the macro's own use. -#}
+        is known already, and that value; rules: the remaining rules, for the recursion. -#}
     {%- set left = [] -%}
     {%- for rule in (decision_rules() if rules is none else rules) -%}
         {%- set ruled_out = [] -%}

@@ -1,6 +1,7 @@
 {% macro history_state(completed_until, processing_until, received_at, is_unavailable, removed_until) -%}
-    {#- What history knows of a key at a time, from the greatest end of life of its entries of each
-        kind. is_unavailable is the operator's setting; removed history cannot answer either. -#}
+    {#- The state of a key in history at received_at. completed_until, processing_until: until when
+        its entries of each kind are live, at most; is_unavailable: the operator's setting;
+        removed_until: up to which time history was removed and cannot answer. -#}
     case
         when {{ is_unavailable }} then 'UNAVAILABLE'
         when coalesce({{ received_at }} < {{ removed_until }}, false) then 'UNAVAILABLE'
@@ -14,9 +15,9 @@
 {%- endmacro %}
 
 {% macro waits_for_document(completed_until, waits_until, received_at, is_unavailable) -%}
-    {#- Whether a delivery waits for an unfinished document of its key, which no live completed entry
-        spares it; also where entries have been removed, since the document is known. is_unavailable
-        is the operator's setting. -#}
+    {#- Whether a delivery waits for an unfinished document of its key: it does unless an entry
+        `completed` is live. Removed entries do not matter, since the document itself is known.
+        is_unavailable: the operator's setting. -#}
     (
         not {{ is_unavailable }}
         and coalesce({{ waits_until }} > {{ received_at }}, false)
@@ -25,8 +26,9 @@
 {%- endmacro %}
 
 {% macro suspends_here(delivery, history_state) -%}
-    {#- Whether an error in deciding a delivery suspends its trigger. It does not where entries have
-        been removed, since waiting would not bring them back. An unavailable history comes back. -#}
+    {#- Whether an error in deciding a delivery suspends its trigger. It does not if entries were
+        removed: waiting does not restore them. A history that an operator has set as unavailable
+        will be available again. -#}
     (
         {{ delivery }}.suspends_on_error
         and ({{ history_state }} != 'UNAVAILABLE' or {{ delivery }}.is_unavailable)

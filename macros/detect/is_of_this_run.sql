@@ -1,11 +1,11 @@
 {% macro is_of_this_run(history, keys) -%}
     {#- A condition on key_hash that is true for the entries of this run's keys and for few others.
 
-        Where the run has few keys, the hashes alone are read first: most often history knows none
-        or few of them, which then are literals, and the other columns are read where Parquet's
-        statistics cannot rule them out. A run with many keys would read key_hash twice for little.
+        If the run has few keys, a first query reads key_hash alone. History usually has few of them
+        or none; these become literals, by which Parquet's statistics rule out most of the other
+        columns. With many keys, reading key_hash twice would gain little.
 
-        history: the live part of history_ledger, a query; keys: see queue_keys. -#}
+        history: a query for the live part of history_ledger; keys: see queue_keys. -#}
     {%- set few_keys = 10000 -%}
     {%- set hashes %}
         select key_hash from {{ ref('trigger_queue') }}
@@ -35,11 +35,11 @@
 {%- endmacro %}
 
 {% macro is_in_bitmap(hashes, number) -%}
-    {#- True for every key_hash that the query `hashes` gives as key_hash, and for one in twenty of the
-        others: a bit for each in an array that fits the processor's cache. To look there costs an
-        entry a third of what a join does, and a join of the rest confirms.
+    {#- True for every key_hash that the query `hashes` returns, and for one in twenty of the others:
+        each hash sets a bit in an array that fits the processor's cache. Per entry a lookup costs a
+        third of a join. The caller's join then removes the wrong matches.
 
-        number: how many the query gives, at most; none where that is not known. -#}
+        number: how many rows the query returns at most; none if that is not known. -#}
     {%- set size = namespace(words=1024) -%}
     {%- for _ in range(8) if size.words * 3 < (number or 0) -%}
         {%- set size.words = size.words * 2 -%}

@@ -1,5 +1,5 @@
 {% macro note_decisions() -%}
-    {#- The post-hook of decisions: what this run has found, by which the models behind it know whether
+    {#- The post-hook of decisions: notes what this run has found, so that later models know whether
         they have rows to write (see Run.found and no_rows_where). -#}
     {%- if current_run() -%}
         {%- set query = counts_as_json(decision_counts(from_memory(this))) -%}
@@ -15,6 +15,6 @@
 {%- endmacro %}
 
 {% macro has_found(kind) -%}
-    {#- Whether this run has found any of a kind, see Run.found; True also where that is not known. -#}
+    {#- Whether this run has found any of a kind, see Run.found; True if that is not known. -#}
     {{ return(current_run() is none or current_run().found.get(kind) != 0) }}
 {%- endmacro %}

@@ -1,7 +1,7 @@
 {% macro queue_keys() -%}
     {#- What this run looks up in history, as note_queue has found it: `oldest`, a literal of the
-        earliest received_at, so that Iceberg leaves out the partitions that expired before it, and
-        `number` of the deliveries; outside of a run nothing is known of either. -#}
+        earliest received_at, so that Iceberg skips the partitions that expired before it, and the
+        `number` of the deliveries. Outside of a run these are forever() and none. -#}
     {%- set found = current_run().found if current_run() else {} -%}
     {{ return({
         'oldest': "timestamp '" ~ found.oldest_in_queue ~ "'" if found.get('oldest_in_queue')
@@ -11,9 +11,9 @@
 {%- endmacro %}
 
 {% macro note_queue() -%}
-    {#- The post-hook of trigger_queue: what this run's queue holds, by which the models behind it know
+    {#- The post-hook of trigger_queue: notes what this run's queue holds, so that later models know
         what to read, and whether they have rows to write (see Run.found and no_rows_where). Stops a
-        run in which one key has more deliveries than fit into an array of a chain
+        run in which one key has more deliveries than fit into the array of a chain
         (max_deliveries_per_key). -#}
     {%- if current_run() -%}
         {%- set queue = from_memory(this) -%}

@@ -1,14 +1,14 @@
 {#- `exactly-once land` renders this file too, so it uses nothing of dbt but what land gives it. -#}
 
 {% macro contract_breach(transport_known) -%}
-    {#- Why a delivery with well-typed columns breaks the contract, as a reason code; null where it
-        keeps it. `transport_known` is a condition that is true for a known transport. -#}
+    {#- Why a delivery with well-typed columns breaks the contract, as a reason code; null if it
+        does not. `transport_known` is a condition that is true for a known transport. -#}
     case
         when delivery_id is null or delivery_id = '' then 'MISSING_DELIVERY_ID'
         when delivery_id like '%/recovery-%' or delivery_id like '%/resubmission-%'
             then 'RESERVED_ID'
         when received_at is null then 'MISSING_RECEIVED_AT'
-        -- other writers can append what no tool shows or reads
+        -- other writers can append years that no tool shows or reads
         when year(received_at) not between 1 and 9999 then 'IMPOSSIBLE_RECEIVED_AT'
         when not coalesce({{ transport_known }}, false) then 'UNKNOWN_TRANSPORT'
         when guaranteed is null then 'MISSING_GUARANTEED'
@@ -16,7 +16,7 @@
 {%- endmacro %}
 
 {% macro delivery_as_json() -%}
-    {#- A landed delivery as one text, to keep what was rejected and to know it again. -#}
+    {#- A landed delivery as one text, to store a rejected row and to recognize it later. -#}
     to_json(
         struct(
             delivery_id, received_at, landed_at, transport, document_type, destination, guaranteed,

@@ -6,8 +6,8 @@
 {% macro accepted_deliveries(until, rejected=none) -%}
     {#- A relation of the landed deliveries that keep the contract, with landing_rank: how they were
         judged when a run consumed them, whatever the transports are today. 0: accepted, or not
-        consumed yet; 1: in conflict with an accepted one; 2: rejected for its transport. What was
-        rejected is known by its text, since its place in the table may change.
+        consumed yet; 1: in conflict with an accepted one; 2: rejected for its transport. A rejected
+        row is recognized by its text, since its file and position may change.
 
         until: see landed_before; rejected: the ledger rejected_deliveries, by default as the last
         run published it. -#}
@@ -44,10 +44,10 @@
 {%- endmacro %}
 
 {% macro order_of_landing(landed) -%}
-    {#- The order in which landed rows of one delivery_id count: the first landed rules. A row
-        without landed_at comes last, since it counts as landed when a run consumes it.
+    {#- The order of landed rows of one delivery_id, of which only the first counts. A row without
+        landed_at comes last, since it counts as landed when a run consumes it.
 
-        landed: a relation as accepted_deliveries gives it. -#}
+        landed: a relation as accepted_deliveries returns it. -#}
     {{ landed }}.landing_rank,
     {{ landed }}.landed_at is null,
     {{ landed }}.landed_at,
@@ -56,7 +56,7 @@
 {%- endmacro %}
 
 {% macro first_landed(table, id) -%}
-    {#- The rows of a landed table that no run has consumed: of each id the first that landed. -#}
+    {#- The rows of a landed table that no run has consumed: for each id the first that landed. -#}
     {%- set landed = landed_since_last_run(table) -%}
     select * except (arrival, landed_commit, landed_file, landed_position)
     from (

@@ -1,13 +1,13 @@
 {% macro with_document(wanted, columns, days=none, until='landed') -%}
     {#- Rows of `wanted` with columns of the landed delivery and the document to process: the edited
-        one of its resubmission, else the one received. A row whose landing is gone keeps its place,
-        with nulls.
+        one of its resubmission, else the one received. A row whose landed row is gone stays, with
+        nulls.
 
         wanted: a CTE with delivery_id, trigger_name, landed_delivery_id, landed_received_at and
         resubmission_id; columns: names of further columns of deliveries; days: see on_days; until:
-        how far the landed tables are read, see landed_before. No run has judged yet what landed last:
-        where all of it is read, the row with the `document_hash` of `wanted` comes first. -#}
-    {#- a view that is older than a run shows what the run has opened, which may have been edited -#}
+        how far the landed tables are read, see landed_before. No run has judged the latest landed rows:
+        if all are read, the row with the `document_hash` of `wanted` comes first. -#}
+    {#- a view also shows documents that later runs have opened, which may have been edited -#}
     {%- set until_edited = 'now' if model.config.materialized == 'view' else until -%}
     select * except (arrival)
     from (
@@ -47,8 +47,8 @@
 {%- endmacro %}
 
 {% macro edited_documents(until='landed') -%}
-    {#- The documents that operators have edited, by resubmission_id: of one id the first landed
-        rules. until: see landed_before. -#}
+    {#- The documents that operators have edited, by resubmission_id: for each id the first that
+        landed. until: see landed_before. -#}
     {%- set requests = landed_before('resubmissions', until=until) -%}
     select
         resubmission_id,

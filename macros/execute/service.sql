@@ -1,7 +1,7 @@
 {% materialization service, adapter='spark' %}
-    {#- A model that is a service: what it selects from work() is appended to its table, and
-        STARTED before, SUCCESS or TRANSIENT_ERROR after it is recorded for each document. Jinja
-        cannot catch an error of Spark, so all of it is done by adapter.exactly_once. -#}
+    {#- A model that is a service: what it selects from work() is appended to its table. STARTED is
+        recorded for each document before, SUCCESS or TRANSIENT_ERROR after. Jinja cannot catch an
+        error of Spark, so adapter.exactly_once does all of it. -#}
     {%- set relation = this.incorporate(type='table') -%}
 
     {{ run_hooks(pre_hooks) }}

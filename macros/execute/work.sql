@@ -1,7 +1,7 @@
 {% macro work() -%}
     {#- The documents that a model of materialization `service` is to process now, with the columns
-        of dispatched_documents, in their order: a frozen list of service_work, since work that
-        lands meanwhile is the next run's. A unit test gives its own rows as
+        of dispatched_documents, in their order. It is a frozen list from service_work, since work
+        that lands meanwhile is for the next run. A unit test gives its own rows as
         ref('dispatched_documents'). -#}
     {%- set dispatched = ref('dispatched_documents') -%}
     {%- do ref('execution_state') -%}
@@ -22,7 +22,7 @@
 
 {% macro days_of_open_work() -%}
     {#- The days of the landed table that hold the documents of open work, as literals, so that no
-        other is read; asked once a run, behind open_documents. None are known outside of a run. -#}
+        other is read; queried once a run, after open_documents. None outside of a run. -#}
     {%- set run = current_run() -%}
     {%- if run and 'open_days' not in run.found -%}
         {%- set query -%}

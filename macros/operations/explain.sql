@@ -8,12 +8,12 @@
     {%- endif -%}
     {%- do check_is_made('explanations') -%}
     {%- if trigger_name is not none -%}
-        {#- one that has left the seed has what it decided -#}
+        {#- a trigger that is no longer in the seed still has its decisions -#}
         {%- do check_trigger(trigger_name, or_decided=true) -%}
     {%- endif -%}
     {%- set lines = [] -%}
 
-    {#- of a delivery: its explanation in each trigger, or the one named; else why it has none -#}
+    {#- for a delivery: its explanation in each trigger, or in the one named; else why it has none -#}
     {%- if delivery_id is not none -%}
         {%- set id = sql_text(delivery_id) -%}
         {%- set explained -%}
@@ -73,7 +73,7 @@
             {%- endfor -%}
         {%- endif -%}
 
-    {#- of a key: every delivery with it in the order of receipt, by trigger -#}
+    {#- for a key: every delivery with it in the order of receipt, by trigger -#}
     {%- else -%}
         {%- set deliveries_of_key -%}
             select

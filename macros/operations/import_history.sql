@@ -1,5 +1,5 @@
 {% macro import_history(trigger_name, relation, key, processed_at, dry_run=false) %}
-    {#- Adds to a trigger's history what was processed before by something else, so that copies of
+    {#- Adds to a trigger's history what another system has processed before, so that copies of
         it are duplicates. key and processed_at are columns of the relation, or SQL over them. -#}
     {%- do adapter.exactly_once.ensure_tables(graph) -%}
     {%- do check_trigger(trigger_name) -%}
@@ -26,7 +26,7 @@
     {%- endfor -%}
 
     {#- each row of the relation as an entry of history, and what an import does with it; {bound}
-        is the time up to which history is removed -#}
+        is the expiry before which history is removed -#}
     {%- set documents -%}
         select
             *,
@@ -63,7 +63,7 @@
         )
     {%- endset -%}
 
-    {#- what a piece adds: each document that history does not know as completed for as long.
+    {#- what a piece adds: each document that has no entry `completed` in history that lives as long.
         {piece} is the condition of the piece, {since} its first day, {history} the ledger before
         it, {run_id} and {number} are those of its publication -#}
     {%- set entries -%}

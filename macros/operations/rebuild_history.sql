@@ -1,7 +1,7 @@
 {% macro rebuild_history() %}
     {#- The entries that follow from the other ledgers and from what services have reported: two for
         a document that has ended, one for a document whose service has begun, or that is LOST or
-        was interrupted, none before the begin. -#}
+        was interrupted, none before the start. -#}
     {%- set entries -%}
         with
 
@@ -13,7 +13,7 @@
 
         ),
 
-        -- not_ended has the documents that have not ended; of the others a last failure is the end
+        -- not_ended has the documents that have not ended, so any other ended with its last failure
         settings as (
 
             select distinct

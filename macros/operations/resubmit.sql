@@ -14,8 +14,8 @@
     dry_run=false,
     really=false
 ) %}
-    {#- Requests to take again one delivery, or the failed documents that all given conditions name;
-        these are listed, the first twenty by name, and requested where really is true. -#}
+    {#- Requests that one delivery, or the failed documents that match all given conditions, be taken
+        again. Failed documents are counted and the first twenty listed; `really: true` requests them. -#}
     {%- do adapter.exactly_once.ensure_tables(graph) -%}
     {%- if trigger_name is not none -%}
         {%- do check_trigger(trigger_name) -%}

@@ -57,15 +57,15 @@
 {% macro mark_looked_at(trigger_name=none, reason=none, by=none) %}
     {%- do adapter.exactly_once.ensure_tables(graph) -%}
     {%- if trigger_name is not none -%}
-        {#- one that has left the seed has left its doubts -#}
+        {#- documents in doubt stay when their trigger leaves the seed -#}
         {%- do check_trigger(trigger_name, or_decided=true) -%}
     {%- endif -%}
     {%- do land_command('LOOKED_AT', trigger_name, reason, by) -%}
 {% endmacro %}
 
 {% macro check_trigger(trigger_name, or_decided=false) %}
-    {#- Stop an operation that names a trigger which the seed does not have, and has decided nothing
-        where or_decided. -#}
+    {#- Stop an operation that names a trigger which the seed does not have. or_decided: accept it if
+        it has decided anything. -#}
     {%- do check_is_made('triggers') -%}
     {%- set seeded -%}
         select trim(trigger_name) from {{ ref('triggers') }} order by 1

@@ -1,9 +1,9 @@
 {% materialization incremental, adapter='spark', supported_languages=['sql', 'python'] %}
-    {#- The ledgers are incremental models of two strategies: `append` adds this run's rows,
-        `insert_overwrite` replaces all rows by them. Unlike dbt-spark's, this writes to the branch
-        of the run, makes no table (a ledger is there before the first run) and needs one statement,
-        and none where the model has said that this run has no rows for it (see no_rows_where).
-        Every other incremental model is dbt-spark's. -#}
+    {#- Writes the ledgers, which are incremental models of two strategies: `append` adds this run's
+        rows, `insert_overwrite` replaces all rows by them. Unlike dbt-spark, it writes to the run's
+        branch and creates no table, since a ledger exists before the first run. It needs one
+        statement, or none if this run has no rows for the model (see no_rows_where).
+        dbt-spark writes every other incremental model. -#}
     {%- if 'transaction' not in model.tags -%}
         {{ return(dbt.materialization_incremental_spark()) }}
     {%- endif -%}
@@ -18,8 +18,8 @@
     {%- set replaces = config.get('incremental_strategy') == 'insert_overwrite' -%}
     {%- set names = model.columns.keys() | list -%}
     {%- if replaces -%}
-        {#- `replace where` goes by position: the columns come in the order of the table, and a
-            column that only the model has makes Spark refuse the statement -#}
+        {#- `replace where` matches columns by position: they are listed in the order of the table.
+            Spark refuses the statement if the model has a column that the table lacks. -#}
         {%- set there = adapter.exactly_once.columns(relation) -%}
         {%- set names = there + names | reject('in', there) | list -%}
     {%- endif -%}
@@ -42,9 +42,9 @@
 {% endmaterialization %}
 
 {% macro append_by_name() -%}
-    {#- How rows are appended. Before a write Iceberg brings the rows of each partition together, so that
-        it makes few files. In a run of some size and few days that shuffles all rows to save a file or
-        two, and takes as long as the write. -#}
+    {#- How rows are appended. By default Iceberg shuffles all rows by partition before a write, so that
+        it makes few files. In a run of some size and few days that saves a file or two and takes as
+        long as the write, so it is switched off. -#}
     {%- set run = current_run() -%}
     {%- set days = run.queue_facts.get('landed_days') -%}
     {%- set decided = run.found.get('decided', 0) -%}

@@ -1,7 +1,7 @@
 {% materialization scratch, adapter='spark' %}
-    {#- A table of this run, made anew by each run. One of which the model has said that this run has
-        no rows for it (see no_rows_where) is emptied by a call of Iceberg's API, which takes Spark no
-        plan, where it is as this code makes it. -#}
+    {#- A table of this run, recreated by each run. If this run has no rows for it (see no_rows_where)
+        and the same code created the table, it is emptied by a call of Iceberg's API, which needs no
+        plan of Spark. -#}
     {%- set relation = this.incorporate(type='table') -%}
     {%- set existing = load_cached_relation(this) -%}
     {%- set code = adapter.exactly_once.code_version -%}
@@ -20,7 +20,7 @@
         {%- call statement('main') -%}
             create or replace table {{ relation }}
             using iceberg
-            -- files of a run are small: in Iceberg's own splits all of it would be one task's
+            -- files of a run are small: with the splits of Iceberg one task would read them all
             tblproperties (
                 'read.split.target-size' = '4194304',
                 'read.split.open-file-cost' = '1048576',
@@ -40,15 +40,15 @@
 {% endmaterialization %}
 
 {% macro no_rows_where(condition) -%}
-    {#- Notes, at the top of a model, that this run has no rows for it: a scratch table is emptied
-        then, and a ledger stays as it was published. -#}
+    {#- Called at the top of a model: if the condition holds, this run has no rows for it. A scratch
+        table is then emptied, and a ledger stays as it was published. -#}
     {%- if current_run() and condition -%}
         {%- do current_run().without_rows.add(model.name) -%}
     {%- endif -%}
 {%- endmacro %}
 
 {% macro is_empty(relation) -%}
-    {#- Whether this run knows that a relation, as ref or last_published give it, has no rows; False
-        also where that is not known. -#}
+    {#- Whether this run knows that a relation, as ref or last_published return it, has no rows; False
+        if that is not known. -#}
     {{ return(current_run() is not none and (relation | string) in current_run().empty) }}
 {%- endmacro %}

@@ -1,7 +1,7 @@
 {% materialization view, adapter='spark' -%}
-    {#- A view is recreated only if its SQL has changed, and its contract is checked only where
-        the project's code has: most views of a run are what the last run has made. What a view was
-        made of is kept with it. -#}
+    {#- Recreates a view only if its SQL has changed, and checks its contract only if the project's
+        code has: most views are as the last run left them. The properties of a view hold checksums
+        of its SQL and of the code. -#}
     {%- set relation = this.incorporate(type='view') -%}
     {%- set code = local_md5(adapter.exactly_once.code_version ~ tojson(model.columns)) -%}
     {%- set version = local_md5(code ~ sql) -%}

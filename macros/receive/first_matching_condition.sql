@@ -1,6 +1,6 @@
 {% macro first_matching_condition() -%}
-    {#- The position of the first condition of the row's trigger that the delivery matches, null
-        where none does. Rendered from the seed, since a filter is SQL of the user's. -#}
+    {#- The position of the first condition of the row's trigger that the delivery matches; null
+        if it matches none. Rendered from the seed, since the user writes filters in SQL. -#}
     {%- set by_trigger = {} -%}
     {%- if current_run() -%}
         {%- set rows = run_query(

@@ -1,12 +1,12 @@
 {% macro queue_facts() -%}
-    {#- What the SQL of trigger_queue and of its parts depends on, asked once a run, by
-        checked_deliveries, before they are rendered: whether any trigger has a capacity, whether all
-        triggers are as the last run has published them, whether any takes deliveries that earlier
-        runs have consumed, the expressions that give triggers their keys (pairs of trigger_name and
-        key), whether an operator has ever held one, the days on which the deliveries that come back
-        were received (so that only those days of the landed table are read; none are known outside
-        of a run), whether any of them was decided before, the days of those that have landed since
-        the last run, and whether any of these was landed before. -#}
+    {#- Facts that the SQL of trigger_queue and of its parts depends on. checked_deliveries asks for
+        them once a run, before that SQL is rendered.
+        - Triggers: whether any has a capacity, whether all are as the last run published them, whether
+          any takes deliveries that earlier runs consumed, and key expressions (trigger_name, key).
+        - Holds: whether an operator has ever held a delivery.
+        - Deliveries that return to the queue: the days on which they were received, so that only these
+          days of the landed table are read (none outside of a run), and whether any was decided before.
+        - Deliveries that landed since the last run: their days, and whether any landed before. -#}
     {%- set run = current_run() -%}
     {%- if run and run.queue_facts -%}
         {{ return(run.queue_facts) }}
@@ -70,12 +70,12 @@
         {%- set found = run_query(asked).rows[0] -%}
         {%- set returning = fromjson(found.returning) -%}
         {%- set landed = fromjson(found.landed) -%}
-        {#- of few deliveries the hashes are literals, which take no join: one that another id has too
-            makes this run look twice, and no more -#}
+        {#- the hashes of a few deliveries are literals, which need no join. If two ids share a hash,
+            this run looks for repeated deliveries in vain, and nothing else changes. -#}
         {%- set hashes = fromjson(found.landed_hashes) -%}
         {%- set are_few = hashes | length <= most_literals() -%}
-        {#- files whose ids are all before or all behind those of this run are not read, where these are
-            plain: others cannot be trusted to mean the same as a literal -#}
+        {#- files whose ids are all below or all above those of this run are not read. Only if these
+            ids are plain: other text may not mean the same as a literal. -#}
         {%- set ids = landed.get('ids') -%}
         {%- set repeated -%}
             select 1

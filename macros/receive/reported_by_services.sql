@@ -4,8 +4,7 @@
 {%- endmacro %}
 
 {% macro reported_at(executions) -%}
-    {#- When a service has reported, by a row of landing.trigger_executions; null where it tells no
-        time. -#}
+    {#- When a service sent a report, a row of landing.trigger_executions; null if it has no time. -#}
     coalesce(
         {{ executions }}.recorded_at, {{ executions }}.ended_at, {{ executions }}.started_at
     )
@@ -13,17 +12,17 @@
 
 {% macro reported_by_services(executions, settings, resumed_now='resumed_at') -%}
     {#- What services have reported of each document: one row per delivery and trigger. Of several
-        reports an end rules, else the latest; of the same instant a start comes first. Rows with an
-        event that is none are left out.
+        reports SUCCESS or ERROR wins, else the latest; at the same instant STARTED comes before the
+        others. Rows with an unknown event are left out.
 
         executions: a relation with the columns of landing.trigger_executions; settings: one with
-        trigger_name, max_retry_attempts, on_retry_failure and resumed_at: attempts recorded until
-        then, when the trigger was resumed, no longer count. `resumed_now`, the same with what this
-        run has heard, moves the count, and takes back no failure that had ended its document
-        before.
+        trigger_name, max_retry_attempts, on_retry_failure and resumed_at, when the trigger was
+        resumed: attempts recorded until then no longer count. `resumed_now`: the column that also
+        has the resumptions that this run reads. It affects the count of attempts only: a failure
+        that had ended its document before stays.
 
-        A report without any time is of the time at which it is read, since entries of history
-        without times would know no copy. A view outlives the run, so it takes the time of whoever asks it. -#}
+        A report without any time gets the time at which it is read, since an entry of history
+        without times would match no copy. A view outlives the run, so it uses the time of the query. -#}
     {%- set is_of_run = current_run() and model.config.materialized != 'view' -%}
     {%- set read_at = run_clock() if is_of_run else present_time() -%}
     select
@@ -43,7 +42,7 @@
                     then greatest(executions.started_at, executions.report.at)
             end
         ) as last_started_at,
-        -- when the service began: by the first executions known of a document
+        -- when the service began: from the first known executions of the document
         coalesce(
             min(executions.started_at), min(executions.ended_at), min(executions.report.at)
         ) as began_at,
@@ -87,12 +86,12 @@
 {%- endmacro %}
 
 {% macro is_later_report(at, event, attempt, known) -%}
-    {#- Whether a report of a service follows what is known of its document, though rows land in any
-        order: an end does, whatever its time; others by their time, and where the writer's clock
-        is behind by their attempt, or as the end of the attempt that is known as started.
+    {#- Whether a report of a service is later than what is known of its document; rows land in any
+        order. SUCCESS and ERROR always are. Any other report is later by its time or, if the
+        writer's clock is slow, by its attempt or as the end of the attempt known as started.
 
         at, event, attempt: of the report; known: a relation with last_event_at, last_event and
-        attempts, which are 0 where the trigger was resumed since. -#}
+        attempts, which are 0 if the trigger was resumed since. -#}
     coalesce(
         {{ event }} in ('SUCCESS', 'ERROR')
         or ({{ event }} is not null and {{ known }}.last_event_at is null)
@@ -115,7 +114,7 @@
 
 {% macro ended_by_service(reported, on_retry_failure) -%}
     {#- How a document has ended by what its service has reported (see reported_by_services); null
-        where it has not. A success rules, whatever else was reported. -#}
+        if it has not. SUCCESS wins, whatever else was reported. -#}
     case
         when {{ reported }}.has_succeeded then 'SUCCESS'
         when {{ reported }}.has_failed then 'ERROR'
@@ -126,7 +125,7 @@
 
 {% macro suspended_by_service(reported, on_retry_failure) -%}
     {#- Whether what a service has reported of a document (see reported_by_services) suspends its
-        trigger, also where the document itself has been interrupted since. -#}
+        trigger, even if the document itself has been interrupted since. -#}
     coalesce(
         {{ reported }}.retry_failure is not null
         and not {{ reported }}.has_succeeded

@@ -1,5 +1,5 @@
 {% macro settings_of_this_run() -%}
-    {#- trigger_settings, with other settings where a preview asks for them
+    {#- trigger_settings, changed as a preview asks
         (`preview_triggers: {orders: {use_history: true}}`). -#}
     {%- set previewed = var('preview_triggers') -%}
     {%- if not previewed -%}

@@ -1,6 +1,6 @@
 {% macro taken_deliveries(days) -%}
-    {#- A relation of the landed deliveries that are decided or wait, with received_at: also those
-        whose landed rows have been removed. days: see on_days. -#}
+    {#- A relation of the landed deliveries that are decided or wait, with received_at, including
+        those whose landed rows have been removed. days: see on_days. -#}
     (
         select
             delivery_id,

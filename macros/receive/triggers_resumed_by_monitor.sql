@@ -1,8 +1,8 @@
 {% macro triggers_resumed_by_monitor() -%}
     {#- The names of triggers that an error of a resolver or service has suspended and whose resource
-        monitor answers that the resource is available again, which lifts that cause and no other. It
-        is asked for those only, once a run; an answer that is neither true nor false, or an error,
-        is shown and leaves the trigger suspended. -#}
+        monitor answers that the resource is available again. That lifts this cause of suspension and
+        no other. A monitor is asked for such triggers only, once a run. If it fails or answers
+        neither true nor false, that is logged and the trigger stays suspended. -#}
     {%- set resumed = [] -%}
     {%- if current_run()
         and adapter.exactly_once.hook_names('resource_monitor') -%}

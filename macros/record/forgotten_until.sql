@@ -1,6 +1,6 @@
 {% macro forgotten_until(only_statuses=true) -%}
-    {#- The number of the run up to which retention has forgotten statuses, or any rows; 0 where it
-        never has. What audits miss of these runs is no contradiction. -#}
+    {#- The number of the run up to which retention has deleted statuses, or any rows with
+        only_statuses=false; 0 if it never has. Audits may miss rows of these runs. -#}
     (
         select coalesce(max(retentions.run_number), 0)
         from {{ ref('published_runs') }} as retentions

@@ -1,5 +1,5 @@
 {% macro history_removal_bound() -%}
-    {#- Up to which expiry this run has history removed, as a literal at a partition border (a
+    {#- The expiry before which this run removes history, as a literal at a partition border (a
         delete that covers whole partitions changes metadata only). It follows event time, so that
         an old feed can be replayed, and keeps what an undecided delivery may need. -#}
     {%- set skew = var('clock_skew_tolerance_ms') -%}
@@ -70,20 +70,20 @@
 {%- endmacro %}
 
 {% macro history_partition_unit() -%}
-    {#- What a partition of history_ledger holds the entries of, by their expiry. -#}
+    {#- The unit of time by which history_ledger is partitioned on expires_at. -#}
     {{ return('day' if var('history_partition') == 'days' else 'hour') }}
 {%- endmacro %}
 
 {% macro has_expired(bound=none) -%}
-    {#- Which entries of history have expired for good. bound: up to which expiry history is
-        removed, SQL; this run's where there is none. -#}
+    {#- Whether an entry of history has expired for good. bound: SQL of the expiry before which
+        history is removed; default, that of this run. -#}
     expires_at < {{ bound or history_removal_bound() }}
 {%- endmacro %}
 
 {% macro has_found_expired() -%}
-    {#- Whether entries of history have expired by the end of this run, with those that it adds; asked
-        once a run, behind history_ledger. One that expires exactly at the bound is removed with
-        the next partition, and counts as removed now. True where it is not known. -#}
+    {#- Whether entries of history, with those that this run adds, have expired by its end; queried
+        once a run, after history_ledger. One that expires exactly at the bound counts as removed
+        now, though it is deleted with the next partition. True if it is not known. -#}
     {%- set run = current_run() -%}
     {%- if run and 'expired' not in run.found -%}
         {%- set query -%}
@@ -96,7 +96,7 @@
 {%- endmacro %}
 
 {% macro remove_expired() -%}
-    {#- Removes what has expired from this run's branch of history. -#}
+    {#- Removes expired entries from this run's branch of history. -#}
     {%- set run = current_run() -%}
     {%- if run and run.publishes and has_found_expired() -%}
         {%- set expired = ref('history_ledger') ~ ' where ' ~ has_expired() -%}
@@ -109,6 +109,6 @@
 {%- endmacro %}
 
 {% macro number_of_entries() -%}
-    {#- How many entries some rows of history_ledger stand for. -#}
+    {#- The number of entries in the selected rows of history_ledger; a row can hold two. -#}
     (count_if(has_processing) + count_if(has_completed))
 {%- endmacro %}

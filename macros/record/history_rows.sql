@@ -1,7 +1,7 @@
 {% macro history_rows(begins, ends) -%}
     {#- The rows of history_ledger for a document whose entries expire at expires_at (`processing`)
-        and completed_expires_at: one row for both where these are the same. begins, ends: whether it
-        gets each entry, SQL. -#}
+        and completed_expires_at: one row for both if these are the same. begins, ends: SQL, whether
+        it gets each entry. -#}
     filter(
         array(
             named_struct(

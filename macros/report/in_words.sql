@@ -51,7 +51,7 @@
 {%- endmacro %}
 
 {% macro time_in_words(time, fraction='.SSS') -%}
-    {#- A time in UTC, whatever the zone of the session that asks.
+    {#- A time in UTC, whatever the time zone of the session.
 
         fraction: the part below a second in Spark's pattern letters, here to the millisecond. -#}
     concat(

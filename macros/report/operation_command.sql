@@ -1,6 +1,6 @@
 {% macro operation_command(operation, arguments) -%}
-    {#- A command of `dbt run-operation` to copy, as text. Ids are not read as anything else: they
-        stand in JSON, which YAML reads, in single quotes of bash.
+    {#- A command of `dbt run-operation` to copy, as text. The arguments are JSON, which is valid YAML,
+        in single quotes of bash: no id is read as anything else.
 
         arguments: SQL expressions of texts, by name. -#}
     concat(
@@ -21,6 +21,6 @@
 {%- endmacro %}
 
 {% macro as_literal(text) -%}
-    {#- A text as a literal of SQL, for a query to copy; sql_text does it for what Jinja knows. -#}
+    {#- A text as a literal of SQL, for a query to copy; sql_text does it for a value of Jinja. -#}
     concat('\'', replace(replace({{ text }}, '\\', '\\\\'), '\'', '\\\''), '\'')
 {%- endmacro %}

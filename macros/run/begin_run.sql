@@ -1,5 +1,5 @@
 {% macro begin_run() %}
-    {#- Begins a run, unless the project or the variables of the command do not allow one. -#}
+    {#- Begins a run, or stops if the project or the variables of the command do not allow one. -#}
     {%- do decision_rules() -%}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
         {#- in a project without these dbt would load seeds and write ledgers in its own way -#}

@@ -1,12 +1,12 @@
 {% macro checked_run() -%}
     {#- The run whose rows a test looks at, as a text literal. Within a run that is the run itself.
-        Outside of one (`dbt test`) it is the last published run, or, where the test names scratch
-        tables (`checked_run(ref('decisions'))`), the run that has made those: a test that looked
+        Outside of one (`dbt test`) it is the last published run or, if the test names scratch
+        tables (`checked_run(ref('decisions'))`), the run that wrote those: a test that looked
         for rows of its own invocation there would find none and pass.
 
-        A test holds back each model that depends on all that the test names. The ref to
-        stg_rejected_landings leaves publication alone to wait for it: until then everything is on
-        the branch. -#}
+        In a build, a model waits for a test if it depends on all that the test refers to. With the
+        ref to stg_rejected_landings only publication does: until then everything is on the
+        branch. -#}
     {%- do ref('stg_rejected_landings') -%}
     {%- if not execute or flags.WHICH not in ['build', 'run', 'test'] or current_run() -%}
         {{ return(sql_text(invocation_id)) }}

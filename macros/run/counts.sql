@@ -1,6 +1,6 @@
 {% macro queue_counts(queue=none) -%}
-    {#- A relation of the number of this run's deliveries by what came of them, which note_queue has
-        counted. queue: trigger_queue, to count it; so outside of a run. -#}
+    {#- A relation of the number of this run's deliveries by outcome, as note_queue has counted them.
+        queue: trigger_queue, to count it now, as is done outside of a run. -#}
     {%- if current_run() and queue is none -%}
         {{ current_run().counts.trigger_queue }}
     {%- else -%}
@@ -18,8 +18,8 @@
 {%- endmacro %}
 
 {% macro decision_counts(decisions=none) -%}
-    {#- A relation of the number of this run's documents by what was decided on them, which
-        note_decisions has counted. decisions: the model, to count it; so outside of a run. -#}
+    {#- A relation of the number of this run's documents by decision, as note_decisions has counted
+        them. decisions: the model, to count it now, as is done outside of a run. -#}
     {%- if current_run() and decisions is none -%}
         {{ current_run().counts.decisions }}
     {%- else -%}
@@ -43,7 +43,7 @@
 {%- endmacro %}
 
 {% macro counts_as_json(relation) -%}
-    {#- A query of one text: such counts, and their type. -#}
+    {#- A query of one text: the counts of queue_counts or decision_counts, and their type. -#}
     select
         to_json(struct(
             collect_list(struct(*)) as counts,

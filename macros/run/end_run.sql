@@ -1,9 +1,9 @@
 {% macro end_run(results) %}
-    {#- Ends the run and logs what it did, with what a person should do of each test of
+    {#- Ends the run and logs what it did, with what a person should do about each test of
         tests/warnings that has warned in this command. -#}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
         {%- set variables = adapter.exactly_once.checked_variables(var) -%}
-        {#- a model that has failed has still to take what this run has decided -#}
+        {#- no retention: a model that has failed has yet to read what this run has decided -#}
         {%- if results | selectattr('node.resource_type', 'equalto', 'model')
             | selectattr('status', 'in', ['error', 'skipped']) | list -%}
             {%- do variables.update({

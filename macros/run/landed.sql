@@ -1,7 +1,7 @@
 {% macro landed_since_last_run(table) -%}
     {#- A relation of the rows of a landed table that no published run has consumed, with landed_file
-        and landed_position: by snapshot, since a clock would miss rows that a slow writer commits
-        late. dbt_exactly_once/landing/landed_rows.py reads it. -#}
+        and landed_position. It goes by snapshot, since a clock would miss rows that a slow writer
+        commits late; see dbt_exactly_once/landing/landed_rows.py. -#}
     {%- if current_run() -%}
         {%- do source('landing', table) -%}
         {{ adapter.exactly_once.landed_rows(table).unconsumed() }}
@@ -20,7 +20,7 @@
     {%- if until == 'now' or not current_run() -%}
         (select *, _file as landed_file, _pos as landed_position from {{ relation }})
     {%- elif until == 'judged' -%}
-        {#- by the tag: a snapshot may expire, and is another one after each run -#}
+        {#- by the tag: the snapshot may expire, and each run consumes up to another -#}
         (
             select
                 *,
@@ -43,7 +43,7 @@
     {%- set files = source('landing', table) ~ '.entries' if not is_unit_test() -%}
     {%- if files and until != 'now' and current_run() -%}
         {%- set landed = adapter.exactly_once.landed_rows(table) -%}
-        {#- one commit has brought all that no run has consumed -#}
+        {#- with one commit since the last run there is no order to find out -#}
         {%- set files = none if until == 'unconsumed' and landed.commits < 2 else landed.files() -%}
     {%- endif -%}
     (

@@ -1,8 +1,8 @@
 {% macro last_published(ledger, stored=false) -%}
-    {#- The state as the last run published it: the one way in which a stage reads a ledger that
-        stands to its right. The literal snapshot keeps what this run writes out of sight; a view
-        outlives the run and snapshots expire, so it reads main, which is what is published.
-        stored: the table, also where the run has its rows in memory. -#}
+    {#- A ledger as the last run published it: the only way in which a stage reads a ledger that a
+        later stage writes. The literal snapshot hides what this run writes. A view outlives the run
+        and snapshots expire, so it reads main, the published state.
+        stored: read the table even if the run has its rows in memory. -#}
     {%- set node = none -%}
     {%- if execute and not is_unit_test() -%}
         {%- set node = graph.nodes.values() | selectattr('name', 'equalto', ledger)

@@ -36,7 +36,7 @@
             fromjson(found.counts), found.news | int, fromjson(found.findings)
         ) -%}
         {%- if var('preview_all_landed') -%}
-            {#- behind the preview document_status is what was published -#}
+            {#- a preview publishes nothing, so document_status is still the published one -#}
             {%- set differences -%}
                 select
                     concat(

@@ -1,6 +1,6 @@
 {% macro run_findings() -%}
-    {#- What a person should know at the end of a run, as one JSON array of texts: causes of
-        doubt, triggers that are suspended, and count as the only method where it is not given. -#}
+    {#- What a person should know at the end of a run, as one JSON array of texts, for instance causes
+        of doubt, suspended triggers, and triggers that decide by count without being given one. -#}
     select to_json(collect_list(line))
     from (
         select
@@ -12,7 +12,7 @@
             select
                 trigger_name,
                 rule_id,
-                -- of a rule about the key: what is wrong with it
+                -- for a rule about the key: what is wrong with the key
                 if(decided_by = 'ID', key_state, null) as key_state,
                 cast(null as string) as resolver_result,
                 cast(null as string) as message,

@@ -1,5 +1,5 @@
 {% macro seed_words() %}
-    {#- The settings of seeds that are one of a few words, as the project spells them. -#}
+    {#- The settings of seeds that allow certain words only, and these, as the project spells them. -#}
     {{ return({
         'api': ['MSG', 'JMS'],
         'acknowledgement_mode': [

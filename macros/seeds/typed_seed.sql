@@ -1,5 +1,5 @@
 {% macro typed_seed(seed) -%}
-    {#- A relation of a seed's rows as they are meant, see seed_value; seeds/triggers.csv has
+    {#- A relation of a seed's rows with typed values, see seed_value; for seeds/triggers.csv use
         trigger_settings. -#}
     {%- set types = {
         'transports': {
@@ -22,9 +22,9 @@
 {%- endmacro %}
 
 {% macro seed_value(setting, type, text) -%}
-    {#- The value of a cell of a seed, as its type; null where it is blank, and where it
-        cannot be read, which check_seeds refuses (SeedCheck.value is the same in Python).
-        Blanks around a value and the case of its letters mean nothing; a name keeps its case.
+    {#- The value of a cell of a seed, as its type; null if it is blank or cannot be read.
+        check_seeds refuses a value that cannot be read (SeedCheck.value is the same in Python).
+        Blanks around a value and the case of a word are ignored; a name keeps its case.
 
         setting: the column, see seed_words; type: of Spark; text: an expression over the cell. -#}
     {%- set text = 'trim(' ~ text ~ ')' -%}

@@ -4,7 +4,7 @@
 {%- endmacro %}
 
 {% macro present_time() -%}
-    {#- What the views of open work take for now: the clock, or the variable as_of. -#}
+    {#- The present time for the views of open work: the clock, or the variable as_of. -#}
     {%- if var('as_of') -%}
         timestamp '{{ var('as_of') }}'
     {%- else -%}
@@ -14,12 +14,12 @@
 
 {% macro event_time_now() -%}
     {#- The greatest received_at among the accepted landed deliveries that this or an earlier run
-        has consumed, or the run's clock where that is earlier. -#}
+        has consumed, or the run's clock if that is earlier. -#}
     least({{ greatest_received_at() }}, {{ run_clock() }})
 {%- endmacro %}
 
 {% macro greatest_received_at() -%}
-    {#- The greatest received_at ever consumed, as a scalar; null where nothing was. -#}
+    {#- The greatest received_at ever consumed, as a scalar; null if nothing was consumed. -#}
     {%- set run = current_run() -%}
     {%- set earlier = run.greatest_received_at if run else none -%}
     greatest(
@@ -35,16 +35,16 @@
 {%- endmacro %}
 
 {% macro latest_in_queue() -%}
-    {#- A query of the greatest received_at that this run takes, null where it takes nothing. -#}
+    {#- A query of the greatest received_at that this run takes; null if it takes nothing. -#}
     select max(landed_received_at)
     from {{ ref('trigger_queue') }}
     where queue_outcome != 'REJECTED'
 {%- endmacro %}
 
 {% macro feed_time(received_at, landed_at, happened_at) -%}
-    {#- When something happened to a delivery here, by the clock of its feed: received_at plus what
-        has passed since it landed, never less than nothing; null where happened_at is. In a live
-        feed that is the wall clock, in the replay of an old feed the old time. -#}
+    {#- When something happened to a delivery here, in the time of its feed: received_at plus the time
+        from landed_at to happened_at, at least zero; null if happened_at is null. In a live feed
+        that is wall-clock time, in the replay of an old feed the old time. -#}
     case
         when {{ happened_at }} > {{ landed_at }}
             then least(

@@ -1,5 +1,5 @@
 {% macro expiry(started_at, time_to_live_ms) -%}
-    {#- When an entry of history expires; null where it has not started. -#}
+    {#- When an entry of history expires; null if started_at is. -#}
     if(
         {{ started_at }} is null,
         null,
@@ -10,8 +10,8 @@
 {%- endmacro %}
 
 {% macro live_until(expires_at) -%}
-    {#- Until when an entry of history is live; of one that expires at the latest time that is
-        written, whatever is received. -#}
+    {#- Until when an entry of history is live; forever if it expires at latest_time(), where
+        expiry is cut off. -#}
     if(
         {{ expires_at }} >= {{ latest_time() }},
         {{ forever() }},
@@ -20,9 +20,9 @@
 {%- endmacro %}
 
 {% macro awaited_until(undecided) -%}
-    {#- A relation of the keys for whose document deliveries wait, with the time up to which they were
-        received: a document stays completed for them, however late its end is heard. undecided:
-        waiting_deliveries, or the like of this run. -#}
+    {#- A relation of the keys for whose document deliveries wait, with the time until which these were
+        received. The document's entry `completed` lives at least so long, so that they find it however
+        late its end is reported. undecided: waiting_deliveries, or the same columns of this run. -#}
     (
         select
             trigger_name,

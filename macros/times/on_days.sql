@@ -1,6 +1,6 @@
 {% macro on_days(column, days) -%}
-    {#- A condition that Iceberg turns into whole partitions: the given days, or the stretch
-        between the first and the last where they are many. -#}
+    {#- A condition that Iceberg turns into whole partitions: the given days or, if they are many,
+        all days from the first to the last. -#}
     {%- if days is none -%}
         true
     {%- elif days | length == 0 -%}
