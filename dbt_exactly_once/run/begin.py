@@ -12,7 +12,7 @@ from dbt_exactly_once.adapter.engine import RUN_ID
 from dbt_exactly_once.adapter.lake_version import RECORD
 from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING, LOCK_SCHEMA_SETTING
 from dbt_exactly_once.errors import ExactlyOnceError
-from dbt_exactly_once.run.behind_publication import settle_services
+from dbt_exactly_once.run.after_publication import settle_services
 from dbt_exactly_once.run.consumption import follow_event_time, keep_consumed, land_resubmitted
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.early_readers import early_readers
@@ -117,7 +117,7 @@ def _refuse_early_readers(state: State, graph: Mapping[str, Any], selected: Sequ
     if found:
         raise ExactlyOnceError(
             f"exactly_once: {', '.join(found)} would keep rows of ledgers before they are "
-            "published, and of runs that fail: let it stand behind publication with the line "
+            "published, and of runs that fail: let it run after publication with the line "
             "`-- depends_on: {{ ref('published_runs') }}`, read a public view "
             "(decided_deliveries), or make it a view"
         )

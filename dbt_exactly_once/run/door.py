@@ -23,7 +23,7 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_rows import LandedRows
 from dbt_exactly_once.resolvers.asking import ask_resolvers
 from dbt_exactly_once.resolvers.hooks import load_hooks
-from dbt_exactly_once.run import begin, behind_publication, end, filters, seeds
+from dbt_exactly_once.run import after_publication, begin, end, filters, seeds
 from dbt_exactly_once.run.consumption import before_consumed, landed_rows, tag_of, what_fails
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.ensure_tables import ensure_tables
@@ -144,19 +144,19 @@ class ExactlyOnce:
 
     def serve(self, node: Mapping[str, Any], sql: str, work: Any, states: Any) -> str:
         """Run a service that is a model; returns its outcome, for the log."""
-        return behind_publication.serve(self._state, self.run, node, sql, work, states)
+        return after_publication.serve(self._state, self.run, node, sql, work, states)
 
     def published_since(self, ledger: str, run_number: int | None) -> str:
         """A relation of what runs after run_number have published in a ledger."""
-        return behind_publication.published_since(self._state, self._run, ledger, run_number)
+        return after_publication.published_since(self._state, self._run, ledger, run_number)
 
     def start_of(self, relation: Any) -> str:
         """The snapshot of main of a table that this run adds to after publication."""
-        return behind_publication.start_of(self._state, self._run, relation)
+        return after_publication.start_of(self._state, self._run, relation)
 
     def append_published(self, node: Mapping[str, Any], sql: str) -> None:
         """Append what a model selects to its table, after publication."""
-        behind_publication.append_published(self._state, self.run, node, sql)
+        after_publication.append_published(self._state, self.run, node, sql)
 
     # ---------------------------------------------------------------- seeds, conditions, resolvers
 

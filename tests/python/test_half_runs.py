@@ -41,7 +41,7 @@ def test_a_part_of_a_run_is_refused(runs: DbtRuns) -> None:
 
 
 def test_a_model_that_would_keep_unpublished_rows_is_refused(runs: DbtRuns) -> None:
-    """18.21: A model of the user's that keeps rows of a ledger stands behind publication."""
+    """18.21: A model of the user's that keeps rows of a ledger runs after publication."""
     project = yaml.safe_load((runs.folder / "dbt_project.yml").read_text())
     project["model-paths"] = ["models", "mine"]
     (runs.folder / "dbt_project.yml").write_text(yaml.safe_dump(project))
@@ -135,7 +135,7 @@ def test_a_run_that_was_refused_is_started_again(runs: DbtRuns) -> None:
     assert (published(runs), decided(runs)) == (1, {"d1"})
 
 
-def test_a_model_behind_publication_is_retried_alone(runs: DbtRuns) -> None:
+def test_a_model_after_publication_is_retried_alone(runs: DbtRuns) -> None:
     runs.land("deliveries", [delivery(1)])
     model = runs.own("models") / "execute" / "new_documents.sql"
     right = model.read_text()

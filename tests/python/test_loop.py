@@ -267,7 +267,7 @@ def test_services_are_called_where_a_model_beside_fails(warm: Warm) -> None:
     assert "published run" in warm.round()
 
 
-def test_a_test_that_fails_behind_publication_is_no_reason_to_build_all_again(warm: Warm) -> None:
+def test_a_test_that_fails_after_publication_is_no_reason_to_build_all_again(warm: Warm) -> None:
     (warm.runs.own("tests") / "of_mine.sql").write_text("select 1 as found")
     put(warm.folder, "before", "t")
     said = warm.round(status=1)

@@ -61,7 +61,7 @@ def published_since(state: State, run: Run, ledger: str, run_number: int | None)
         )
         if not published:
             raise ExactlyOnceError(
-                f"exactly_once: run {run_number} is not in {record} although a model behind it has "
+                f"exactly_once: run {run_number} is not in {record} although a later model has "
                 "its rows: the ledgers were started over without it. Start over with `dbt "
                 "run-operation reset_state --args '{really: true}'`"
             )
