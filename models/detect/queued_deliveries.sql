@@ -1,5 +1,5 @@
 {{ config(materialized='ephemeral') }}
--- history_matches has asked for these facts of the queue already
+-- the post-hook of trigger_queue notes what of the queue is read here, before history_matches runs
 -- depends_on: {{ ref('history_matches') }}
 with
 
