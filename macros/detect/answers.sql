@@ -1,7 +1,7 @@
 {% materialization answers, adapter='spark' %}
-    {#- Asks resolvers and keeps their answers. The SQL is repeated until it finds no delivery left to
-        ask about, since an answer of NEW can change what later deliveries of its chain need. If no
-        queued delivery has a resolver, it asks nothing and only creates a table that is missing. -#}
+    {#- Asks resolvers and keeps their answers. The SQL is repeated until it finds no delivery left
+        to ask about, since an answer of NEW can change what later deliveries of its chain need. If
+        no queued delivery has a resolver, it asks nothing and only creates a missing table. -#}
     {%- set relation = this.incorporate(type='table') -%}
     {%- set columns = [] -%}
     {%- for column in model.columns.values() -%}
@@ -21,8 +21,8 @@
 {% endmaterialization %}
 
 {% macro answers_so_far() -%}
-    {#- The answers of resolvers so far in this run; empty if none is asked. resolver_answers asks in
-        rounds and reads its own answers through detection, so a ref to it would be a cycle. -#}
+    {#- The answers of resolvers so far in this run; empty if none is asked. resolver_answers asks
+        in rounds and reads its own answers through detection, so a ref to it would be a cycle. -#}
     {%- set run = current_run() -%}
     {%- if run and run.found.get('triggers_with_resolver') -%}
         {%- set answers = graph.nodes['model.exactly_once.resolver_answers'] -%}

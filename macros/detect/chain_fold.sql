@@ -4,8 +4,8 @@
         deliveries: array of the structs of chained_deliveries, in chain order; known: struct with
         completed_until, processing_until and waits_until of the key in history.
 
-        Returns a struct. `points`: the deliveries that became NEW, each with the entry that it added
-        to history; its times are null if copies wait for its service. The state of any other
+        Returns a struct. `points`: the deliveries that became NEW, each with the entry that it
+        added to history; its times are null if copies wait for its service. The state of any other
         delivery follows from the points before it. `stopped_at`: the position of the first delivery
         that cannot be decided; all deliveries after it wait. `unanswered_at`: the position of the
         first delivery whose resolver must still be asked. The fold continues after it, since most

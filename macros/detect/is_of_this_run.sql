@@ -35,9 +35,9 @@
 {%- endmacro %}
 
 {% macro is_in_bitmap(hashes, number) -%}
-    {#- True for every key_hash that the query `hashes` returns, and for one in twenty of the others:
-        each hash sets a bit in an array that fits the processor's cache. Per entry a lookup costs a
-        third of a join. The caller's join then removes the wrong matches.
+    {#- True for every key_hash that the query `hashes` returns, and for one in twenty of the
+        others: each hash sets a bit in an array that fits the processor's cache. Per entry a lookup
+        costs a third of a join. The caller's join then removes the wrong matches.
 
         number: how many rows the query returns at most; none if that is not known. -#}
     {%- set size = namespace(words=1024) -%}

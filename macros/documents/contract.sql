@@ -27,7 +27,7 @@
 
 {% macro delivery_content(columns=none) -%}
     {#- A hash of a landed row's content: all columns of its contract but landed_at, which landing
-        sets. `columns` (name, data_type) are those of the source table, by default of deliveries. -#}
+        sets. `columns` (name, data_type): those of the source table, by default of deliveries. -#}
     {%- if columns is none -%}
         {%- set columns = [] -%}
         {%- if execute -%}

@@ -1,6 +1,6 @@
 {% macro document_key(delivery, api) -%}
-    {#- What identifies a document to a trigger, and the field that holds it: the first field that is
-        not empty, unchanged; null if all are empty. -#}
+    {#- What identifies a document to a trigger, and the field that holds it: the first field that
+        is not empty, unchanged; null if all are empty. -#}
     case
         when {{ delivery }}.uuid != ''
             then struct({{ delivery }}.uuid as document_key, 'UUID' as key_source)

@@ -5,8 +5,8 @@
 
         wanted: a CTE with delivery_id, trigger_name, landed_delivery_id, landed_received_at and
         resubmission_id; columns: names of further columns of deliveries; days: see on_days; until:
-        how far the landed tables are read, see landed_before. No run has judged the latest landed rows:
-        if all are read, the row with the `document_hash` of `wanted` comes first. -#}
+        how far the landed tables are read, see landed_before. No run has judged the latest landed
+        rows: if all are read, the row with the `document_hash` of `wanted` comes first. -#}
     {#- a view also shows documents that later runs have opened, which may have been edited -#}
     {%- set until_edited = 'now' if model.config.materialized == 'view' else until -%}
     select * except (arrival)

@@ -1,6 +1,6 @@
 {% materialization appended, adapter='spark' %}
-    {#- A table that each run appends to after publication: the rows appear in one commit, and only if
-        the run still holds the lock. -#}
+    {#- A table that each run appends to after publication: the rows appear in one commit, and only
+        if the run still holds the lock. -#}
     {%- set relation = this.incorporate(type='table') -%}
 
     {{ run_hooks(pre_hooks) }}

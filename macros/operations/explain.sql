@@ -13,7 +13,7 @@
     {%- endif -%}
     {%- set lines = [] -%}
 
-    {#- for a delivery: its explanation in each trigger, or in the one named; else why it has none -#}
+    {#- for a delivery: its explanation in each trigger, or the one named; else why it has none -#}
     {%- if delivery_id is not none -%}
         {%- set id = sql_text(delivery_id) -%}
         {%- set explained -%}

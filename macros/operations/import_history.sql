@@ -63,9 +63,9 @@
         )
     {%- endset -%}
 
-    {#- what a piece adds: each document that has no entry `completed` in history that lives as long.
-        {piece} is the condition of the piece, {since} its first day, {history} the ledger before
-        it, {run_id} and {number} are those of its publication -#}
+    {#- what a piece adds: each document that has no entry `completed` in history that lives as
+        long. {piece} is the condition of the piece, {since} its first day, {history} the ledger
+        before it, {run_id} and {number} are those of its publication -#}
     {%- set entries -%}
         with
 

@@ -1,5 +1,5 @@
 {% macro operations() -%}
-    {#- Operations that change the lake outside of a run, under the lock: see the class Operations. -#}
+    {#- What changes the lake outside of a run, under the lock: see the class Operations. -#}
     {{ return(adapter.exactly_once.operations(graph, invocation_id, var)) }}
 {%- endmacro %}
 

@@ -14,8 +14,9 @@
     dry_run=false,
     really=false
 ) %}
-    {#- Requests that one delivery, or the failed documents that match all given conditions, be taken
-        again. Failed documents are counted and the first twenty listed; `really: true` requests them. -#}
+    {#- Requests that one delivery, or the failed documents that match all given conditions, be
+        taken again. Failed documents are counted and the first twenty listed; `really: true`
+        requests them. -#}
     {%- do adapter.exactly_once.ensure_tables(graph) -%}
     {%- if trigger_name is not none -%}
         {%- do check_trigger(trigger_name) -%}

@@ -64,8 +64,8 @@
 {% endmacro %}
 
 {% macro check_trigger(trigger_name, or_decided=false) %}
-    {#- Stop an operation that names a trigger which the seed does not have. or_decided: accept it if
-        it has decided anything. -#}
+    {#- Stop an operation that names a trigger which the seed does not have. or_decided: accept it
+        if it has decided anything. -#}
     {%- do check_is_made('triggers') -%}
     {%- set seeded -%}
         select trim(trigger_name) from {{ ref('triggers') }} order by 1

@@ -42,9 +42,9 @@
 {% endmaterialization %}
 
 {% macro append_by_name() -%}
-    {#- How rows are appended. By default Iceberg shuffles all rows by partition before a write, so that
-        it makes few files. In a run of some size and few days that saves a file or two and takes as
-        long as the write, so it is switched off. -#}
+    {#- How rows are appended. By default Iceberg shuffles all rows by partition before a write, so
+        that it makes few files. In a run of some size and few days that saves a file or two and
+        takes as long as the write, so it is switched off. -#}
     {%- set run = current_run() -%}
     {%- set days = run.queue_facts.get('landed_days') -%}
     {%- set decided = run.found.get('decided', 0) -%}

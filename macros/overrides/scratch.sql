@@ -1,7 +1,7 @@
 {% materialization scratch, adapter='spark' %}
-    {#- A table of this run, recreated by each run. If this run has no rows for it (see no_rows_where)
-        and the same code created the table, it is emptied by a call of Iceberg's API, which needs no
-        plan of Spark. -#}
+    {#- A table of this run, recreated by each run. If this run has no rows for it (see
+        no_rows_where) and the same code created the table, it is emptied by a call of Iceberg's
+        API, which needs no plan of Spark. -#}
     {%- set relation = this.incorporate(type='table') -%}
     {%- set existing = load_cached_relation(this) -%}
     {%- set code = adapter.exactly_once.code_version -%}
@@ -48,7 +48,7 @@
 {%- endmacro %}
 
 {% macro is_empty(relation) -%}
-    {#- Whether this run knows that a relation, as ref or last_published return it, has no rows; False
-        if that is not known. -#}
+    {#- Whether this run knows that a relation, as ref or last_published return it, has no rows;
+        False if that is not known. -#}
     {{ return(current_run() is not none and (relation | string) in current_run().empty) }}
 {%- endmacro %}

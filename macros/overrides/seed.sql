@@ -1,10 +1,10 @@
 {% materialization seed, adapter='spark' %}
-    {#- Replaces a seed in one atomic statement, and only if its CSV has changed: the file's checksum
-        is a property of the table, so that a run knows whether the table has the CSV's version.
-        Every cell is text, as it was written: dbt would read the text null as no text at all,
-        and 007 as a number. A blank cell is null, and so is the column key of triggers if the CSV is
-        older than that setting. Another project calls this for all of its seeds, so sql_text is named
-        with its package, and dbt loads the seeds that this package does not read. -#}
+    {#- Replaces a seed in one atomic statement, and only if its CSV has changed: the file's
+        checksum is a property of the table, so that a run knows whether the table has the CSV's
+        version. Every cell is text, as it was written: dbt would read the text null as no text at
+        all, and 007 as a number. A blank cell is null, and so is the column key of triggers if the
+        CSV is older than that setting. Another project calls this for all of its seeds, so sql_text
+        is named with its package, and dbt loads the seeds that this package does not read. -#}
     {%- if model.unique_id not in adapter.exactly_once.seeds_read(graph) -%}
         {{ return(dbt.materialization_seed_default()) }}
     {%- endif -%}

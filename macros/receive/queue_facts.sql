@@ -1,11 +1,11 @@
 {% macro queue_facts() -%}
     {#- Facts that the SQL of trigger_queue and of its parts depends on. checked_deliveries asks for
         them once a run, before that SQL is rendered.
-        - Triggers: whether any has a capacity, whether all are as the last run published them, whether
-          any takes deliveries that earlier runs consumed, and key expressions (trigger_name, key).
+        - Triggers: whether any has a capacity, whether all are as the last run published them,
+          whether any takes deliveries that earlier runs consumed, and the key expressions.
         - Holds: whether an operator has ever held a delivery.
-        - Deliveries that return to the queue: the days on which they were received, so that only these
-          days of the landed table are read (none outside of a run), and whether any was decided before.
+        - Deliveries that return to the queue: whether any was decided before, and the days on
+          which they were received: only these days of the landed table are read, in a run.
         - Deliveries that landed since the last run: their days, and whether any landed before. -#}
     {%- set run = current_run() -%}
     {%- if run and run.queue_facts -%}
@@ -70,8 +70,8 @@
         {%- set found = run_query(asked).rows[0] -%}
         {%- set returning = fromjson(found.returning) -%}
         {%- set landed = fromjson(found.landed) -%}
-        {#- the hashes of a few deliveries are literals, which need no join. If two ids share a hash,
-            this run looks for repeated deliveries in vain, and nothing else changes. -#}
+        {#- the hashes of a few deliveries are literals, which need no join. If two ids share a
+            hash, this run looks for repeated deliveries in vain, and nothing else changes. -#}
         {%- set hashes = fromjson(found.landed_hashes) -%}
         {%- set are_few = hashes | length <= most_literals() -%}
         {#- files whose ids are all below or all above those of this run are not read. Only if these

@@ -4,7 +4,7 @@
 {%- endmacro %}
 
 {% macro reported_at(executions) -%}
-    {#- When a service sent a report, a row of landing.trigger_executions; null if it has no time. -#}
+    {#- The time of a report, a row of landing.trigger_executions; null if it has none. -#}
     coalesce(
         {{ executions }}.recorded_at, {{ executions }}.ended_at, {{ executions }}.started_at
     )
@@ -22,7 +22,8 @@
         that had ended its document before stays.
 
         A report without any time gets the time at which it is read, since an entry of history
-        without times would match no copy. A view outlives the run, so it uses the time of the query. -#}
+        without times would match no copy. A view outlives the run, so it uses the time of the
+        query. -#}
     {%- set is_of_run = current_run() and model.config.materialized != 'view' -%}
     {%- set read_at = run_clock() if is_of_run else present_time() -%}
     select

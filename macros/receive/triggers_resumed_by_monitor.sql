@@ -1,8 +1,8 @@
 {% macro triggers_resumed_by_monitor() -%}
-    {#- The names of triggers that an error of a resolver or service has suspended and whose resource
-        monitor answers that the resource is available again. That lifts this cause of suspension and
-        no other. A monitor is asked for such triggers only, once a run. If it fails or answers
-        neither true nor false, that is logged and the trigger stays suspended. -#}
+    {#- The names of triggers that an error of a resolver or service has suspended and whose
+        resource monitor answers that the resource is available again. That lifts this cause of
+        suspension and no other. A monitor is asked for such triggers only, once a run. If it fails
+        or answers neither true nor false, that is logged and the trigger stays suspended. -#}
     {%- set resumed = [] -%}
     {%- if current_run()
         and adapter.exactly_once.hook_names('resource_monitor') -%}

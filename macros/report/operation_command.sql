@@ -1,6 +1,6 @@
 {% macro operation_command(operation, arguments) -%}
-    {#- A command of `dbt run-operation` to copy, as text. The arguments are JSON, which is valid YAML,
-        in single quotes of bash: no id is read as anything else.
+    {#- A command of `dbt run-operation` to copy, as text. The arguments are JSON, which is valid
+        YAML, in single quotes of bash: no id is read as anything else.
 
         arguments: SQL expressions of texts, by name. -#}
     concat(

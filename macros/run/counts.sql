@@ -1,6 +1,6 @@
 {% macro queue_counts(queue=none) -%}
-    {#- A relation of the number of this run's deliveries by outcome, as note_queue has counted them.
-        queue: trigger_queue, to count it now, as is done outside of a run. -#}
+    {#- A relation of the number of this run's deliveries by outcome, as note_queue has counted
+        them. queue: trigger_queue, to count it now, as is done outside of a run. -#}
     {%- if current_run() and queue is none -%}
         {{ current_run().counts.trigger_queue }}
     {%- else -%}
@@ -53,8 +53,8 @@
 {%- endmacro %}
 
 {% macro note_counts(model_name, text) -%}
-    {#- Keeps such counts for the rest of the run, as a relation that reads no table; returns them as a
-        list. text: see counts_as_json. -#}
+    {#- Keeps such counts for the rest of the run, as a relation that reads no table; returns them
+        as a list. text: see counts_as_json. -#}
     {%- set found = fromjson(text) -%}
     {%- do current_run().counts.update({
         model_name:

@@ -1,7 +1,7 @@
 {% macro event_time_leap() -%}
     {#- A query of one line that names the delivery that moves event time by more than
-        event_time_leap_ms beyond all others, or of no line if this run has none. Event time that was
-        moved by mistake leaves later deliveries in doubt, since history is removed by event time. -#}
+        event_time_leap_ms beyond all others, or of no line if this run has none. Event time that
+        was moved by mistake leaves later deliveries in doubt, since history is removed by it. -#}
     {%- set run = current_run() -%}
     {%- set earlier = "timestamp '" ~ run.greatest_received_at ~ "'"
         if run.greatest_received_at else 'cast(null as timestamp)' %}

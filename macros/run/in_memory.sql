@@ -1,6 +1,6 @@
 {% macro keep_in_memory() -%}
-    {#- The post-hook of scratch tables and of trigger_settings: if one is small, later models and tests
-        read its rows from memory, see from_memory. -#}
+    {#- The post-hook of scratch tables and of trigger_settings: if one is small, later models and
+        tests read its rows from memory, see from_memory. -#}
     {%- if current_run()
         and (model.config.materialized != 'view' or model.name == 'trigger_settings') -%}
         {%- do adapter.exactly_once.keep_in_memory(this) -%}
@@ -8,8 +8,8 @@
 {%- endmacro %}
 
 {% macro from_memory(relation) -%}
-    {#- The name by which the SQL of the transaction and of tests reads a relation: that of the copy in
-        memory if this run has one. A view outlives the run, so it reads the relation itself. -#}
+    {#- The name by which the SQL of the transaction and of tests reads a relation: that of the copy
+        in memory if this run has one. A view outlives the run, so it reads the relation itself. -#}
     {%- set run = current_run() -%}
     {%- if run and model.config.materialized != 'view'
         and (model.resource_type == 'test' or 'transaction' in model.tags) -%}

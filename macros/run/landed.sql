@@ -1,7 +1,7 @@
 {% macro landed_since_last_run(table) -%}
-    {#- A relation of the rows of a landed table that no published run has consumed, with landed_file
-        and landed_position. It goes by snapshot, since a clock would miss rows that a slow writer
-        commits late; see dbt_exactly_once/landing/landed_rows.py. -#}
+    {#- A relation of the rows of a landed table that no published run has consumed, with
+        landed_file and landed_position. It goes by snapshot, since a clock would miss rows that a
+        slow writer commits late; see dbt_exactly_once/landing/landed_rows.py. -#}
     {%- if current_run() -%}
         {%- do source('landing', table) -%}
         {{ adapter.exactly_once.landed_rows(table).unconsumed() }}
@@ -11,16 +11,16 @@
 {%- endmacro %}
 
 {% macro landed_before(table, until='consumed') -%}
-    {#- A relation of a landed table's rows, with landed_file and landed_position: those that earlier
-        runs have consumed (until 'consumed'), all that this run has frozen ('landed'), all that have
-        landed when it is read ('now'), or, in a view that outlives the run, all that the last
-        published run has consumed when it is read ('judged'). A unit test gives its own rows in
-        place of the table. -#}
+    {#- A relation of a landed table's rows, with landed_file and landed_position: those that
+        earlier runs have consumed (until 'consumed'), all that this run has frozen ('landed'), all
+        that have landed when it is read ('now'), or, in a view that outlives the run, all that the
+        last published run has consumed when it is read ('judged'). A unit test gives its own rows
+        in place of the table. -#}
     {%- set relation = source('landing', table) -%}
     {%- if until == 'now' or not current_run() -%}
         (select *, _file as landed_file, _pos as landed_position from {{ relation }})
     {%- elif until == 'judged' -%}
-        {#- by the tag: the snapshot may expire, and each run consumes up to another -#}
+        {#- by the tag: the snapshot may expire, and changes with each run -#}
         (
             select
                 *,

@@ -16,6 +16,6 @@
 {%- endmacro %}
 
 {% macro most_literals() -%}
-    {#- At most so many values are written into a statement, in place of a join with their table. -#}
+    {#- At most so many values are written into a statement in place of a join with a table. -#}
     {{ return(1000) }}
 {%- endmacro %}

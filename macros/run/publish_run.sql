@@ -36,7 +36,7 @@
             fromjson(found.counts), found.news | int, fromjson(found.findings)
         ) -%}
         {%- if var('preview_all_landed') -%}
-            {#- a preview publishes nothing, so document_status is still the published one -#}
+            {#- after a preview document_status is still as it was published -#}
             {%- set differences -%}
                 select
                     concat(

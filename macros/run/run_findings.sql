@@ -1,6 +1,6 @@
 {% macro run_findings() -%}
-    {#- What a person should know at the end of a run, as one JSON array of texts, for instance causes
-        of doubt, suspended triggers, and triggers that decide by count without being given one. -#}
+    {#- What a person should know at the end of a run, as one JSON array of texts, for instance
+        causes of doubt, suspended triggers, and triggers that need a count and get none. -#}
     select to_json(collect_list(line))
     from (
         select

@@ -7,8 +7,8 @@
 {%- endmacro %}
 
 {% macro rules_where(column, value, called='rule_id') -%}
-    {#- A list for `in`: of the rules of seeds/decision_rules.csv with a value in a column, the ids or,
-        with `called`, the distinct values of another column. -#}
+    {#- A list for `in`: of the rules of seeds/decision_rules.csv with a value in a column, the ids
+        or, with `called`, the distinct values of another column. -#}
     {%- set found = decision_rules() | selectattr(column, 'equalto', value) | list -%}
     ('{{ found | map(attribute=called) | unique | join("', '") }}')
 {%- endmacro %}

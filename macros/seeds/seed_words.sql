@@ -1,5 +1,5 @@
 {% macro seed_words() %}
-    {#- The settings of seeds that allow certain words only, and these, as the project spells them. -#}
+    {#- The settings of seeds that allow certain words only, and how the project spells these. -#}
     {{ return({
         'api': ['MSG', 'JMS'],
         'acknowledgement_mode': [

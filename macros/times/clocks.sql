@@ -42,9 +42,9 @@
 {%- endmacro %}
 
 {% macro feed_time(received_at, landed_at, happened_at) -%}
-    {#- When something happened to a delivery here, in the time of its feed: received_at plus the time
-        from landed_at to happened_at, at least zero; null if happened_at is null. In a live feed
-        that is wall-clock time, in the replay of an old feed the old time. -#}
+    {#- When something happened to a delivery here, in the time of its feed: received_at plus the
+        time from landed_at to happened_at, at least zero; null if happened_at is null. In a live
+        feed that is wall-clock time, in the replay of an old feed the old time. -#}
     case
         when {{ happened_at }} > {{ landed_at }}
             then least(

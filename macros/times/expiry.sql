@@ -20,9 +20,10 @@
 {%- endmacro %}
 
 {% macro awaited_until(undecided) -%}
-    {#- A relation of the keys for whose document deliveries wait, with the time until which these were
-        received. The document's entry `completed` lives at least so long, so that they find it however
-        late its end is reported. undecided: waiting_deliveries, or the same columns of this run. -#}
+    {#- A relation of the keys for whose document deliveries wait, with the time until which these
+        were received. The document's entry `completed` lives at least so long, so that they find it
+        however late its end is reported. undecided: waiting_deliveries, or the same columns of this
+        run. -#}
     (
         select
             trigger_name,
