@@ -8,6 +8,7 @@ SessionEngine asks Iceberg and the session directly instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,18 @@ SESSION_SETTINGS = {
 }
 
 
+@dataclass
+class Copy:
+    """The rows of a table or view in memory, kept until another version of it is asked for."""
+
+    version: str
+    # of the temporary view
+    name: str
+    rows: int
+    # what was found out about the rows, by name
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
 class Engine:
     """Runs SQL, whatever the connection, and reads and moves the branches of Iceberg's tables."""
 
@@ -48,6 +61,10 @@ class Engine:
         if self._catalog is None:
             self._catalog = str(self.rows("select current_catalog()")[0][0])
         return self._catalog
+
+    def make_schema(self, schema: str) -> None:
+        """Create a schema, if it does not exist."""
+        self.rows(f"create namespace if not exists {schema}")
 
     def set(self, key: str, value: str) -> None:
         """Set a setting of the session."""
@@ -153,6 +170,19 @@ class Engine:
         """Drop a branch of a table, if it exists."""
         self.rows(f"alter table {relation} drop branch if exists {branch}")
 
+    def set_tag(self, relation: str, tag: str, snapshot: str) -> None:
+        """Let a tag of a table name a snapshot, whether the tag exists or not."""
+        self.rows(f"alter table {relation} create or replace tag `{tag}` as of version {snapshot}")
+
+    def rename(self, relation: str, name: str) -> None:
+        """Give a table another name in its schema; raises if a table has it."""
+        schema = relation.rpartition(".")[0]
+        self.rows(f"alter table {relation} rename to {schema}.{name}")
+
+    def drop_table(self, relation: str) -> None:
+        """Drop a table, if it exists; its files stay."""
+        self.rows(f"drop table if exists {relation}")
+
     def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> int | None:
         """Keep the rows of a table in memory, as a temporary view, if they are few.
 
@@ -162,18 +192,27 @@ class Engine:
         """
         return None
 
-    def keep_snapshot_in_memory(self, relation: str, snapshot: str) -> tuple[str, int] | None:
-        """Keep the rows of a snapshot until another snapshot of the table is asked for.
+    def keep_version_in_memory(
+        self, relation: str, version: str, snapshot: str | None = None
+    ) -> Copy | None:
+        """Keep the rows of a table or view until another version of it is asked for.
 
-        Returns the name of the copy, which an earlier call may have made, and the number of rows;
-        None if they are not kept.
+        version: names the rows; snapshot: the one of the table to read, None for the current one.
+        Returns the copy, which an earlier call may have made; None if they are not kept.
         """
         return None
 
-    def empty(self, relation: str, run_id: str, properties: Mapping[str, str]) -> bool:
-        """As a run, delete all rows of a table if it has these properties; returns whether it did.
+    def version_in_memory(self, relation: str) -> str | None:
+        """The version of a table or view that is kept in memory, see keep_version_in_memory."""
+        return None
 
-        Not done in SQL, where it takes as long as to write a small table.
+    def commit_as_run(
+        self, relation: str, run_id: str, properties: Mapping[str, str], empties: bool
+    ) -> bool:
+        """Make a snapshot of a run, if a table has these properties and is a run's own work.
+
+        empties: whether it deletes all rows or keeps them. Returns whether it was made. Not done in
+        SQL, where it takes as long as to write a small table.
         """
         return False
 

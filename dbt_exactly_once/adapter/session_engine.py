@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from dbt_exactly_once.adapter.engine import RUN_ID, Engine, Run
+from dbt_exactly_once.adapter.engine import RUN_ID, Copy, Engine, Run
 from dbt_exactly_once.errors import errors_in_one_line
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 1_000
 MOST_BYTES = 1_000_000
 
-# for each session and table: the snapshot in memory, the name of the copy, its number of rows
-_kept: WeakKeyDictionary[SparkSession, dict[str, tuple[str, str, int]]] = WeakKeyDictionary()
+# for each session, by relation
+_kept: WeakKeyDictionary[SparkSession, dict[str, Copy]] = WeakKeyDictionary()
 
 
 class SessionEngine(Engine):
@@ -73,6 +73,35 @@ class SessionEngine(Engine):
                 raise
             return None
 
+    def _place(self, relation: str) -> tuple[Any, Any]:
+        """Spark's object for the catalog, and a table or view as its methods want it."""
+        session = self._session
+        found = self._classes["Spark3Util"].catalogAndIdentifier(
+            session._jsparkSession, f"{self.catalog()}.{relation}"
+        )
+        return found.catalog(), found.identifier()
+
+    def catalog(self) -> str:
+        if self._catalog is None:
+            self._catalog = str(self._session.catalog.currentCatalog())
+        return self._catalog
+
+    @errors_in_one_line()
+    def make_schema(self, schema: str) -> None:
+        catalog, table = self._place(f"{schema}.any_table")
+        if not catalog.namespaceExists(table.namespace()):
+            super().make_schema(schema)
+
+    @errors_in_one_line()
+    def rename(self, relation: str, name: str) -> None:
+        catalog, table = self._place(relation)
+        catalog.renameTable(table, self._place(f"{relation.rpartition('.')[0]}.{name}")[1])
+
+    @errors_in_one_line()
+    def drop_table(self, relation: str) -> None:
+        catalog, table = self._place(relation)
+        catalog.dropTable(table)
+
     def set(self, key: str, value: str) -> None:
         self._session.conf.set(key, value)
 
@@ -93,11 +122,8 @@ class SessionEngine(Engine):
 
     @errors_in_one_line()
     def view_properties(self, relation: str) -> dict[str, str]:
-        session = self._session
-        found = self._classes["Spark3Util"].catalogAndIdentifier(
-            session._jsparkSession, f"{self.catalog()}.{relation}"
-        )
-        return self._entries(found.catalog().loadView(found.identifier()).properties())
+        catalog, view = self._place(relation)
+        return self._entries(catalog.loadView(view).properties())
 
     @errors_in_one_line()
     def snapshot_runs(self, relations: Sequence[str]) -> dict[str, str | None]:
@@ -155,6 +181,13 @@ class SessionEngine(Engine):
             table.manageSnapshots().removeBranch(branch).commit()
 
     @errors_in_one_line()
+    def set_tag(self, relation: str, tag: str, snapshot: str) -> None:
+        table = self._table(relation)
+        change = table.manageSnapshots()
+        set_to = change.replaceTag if table.refs().containsKey(tag) else change.createTag
+        set_to(tag, int(snapshot)).commit()
+
+    @errors_in_one_line()
     def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> int | None:
         session = self._session._jsparkSession
         table = self._table_or_none(relation)
@@ -174,26 +207,38 @@ class SessionEngine(Engine):
         self._classes["Dataset"].ofRows(session, kept.newInstance()).createOrReplaceTempView(name)
         return int(rows.length())
 
-    def keep_snapshot_in_memory(self, relation: str, snapshot: str) -> tuple[str, int] | None:
+    def keep_version_in_memory(
+        self, relation: str, version: str, snapshot: str | None = None
+    ) -> Copy | None:
         kept = _kept.setdefault(self._session, {})
-        of, name, number = kept.get(relation, (None, "", 0))
-        if of != snapshot:
-            self.forget_in_memory([name] if kept.pop(relation, None) else [])
-            name = f"{relation.replace('.', '_')}_at_{snapshot}"
-            found = self.keep_in_memory(relation, name, snapshot)
-            if found is None:
+        if self.version_in_memory(relation) != version:
+            if relation in kept:
+                self.forget_in_memory([kept.pop(relation).name])
+            name = f"{relation.replace('.', '_')}_at_{version}"
+            rows = self.keep_in_memory(relation, name, snapshot)
+            if rows is None:
                 return None
-            number = found
-            kept[relation] = (snapshot, name, number)
-        return name, number
+            kept[relation] = Copy(version, name, rows)
+        return kept[relation]
+
+    def version_in_memory(self, relation: str) -> str | None:
+        copy = _kept.get(self._session, {}).get(relation)
+        return copy and copy.version
 
     @errors_in_one_line()
-    def empty(self, relation: str, run_id: str, properties: Mapping[str, str]) -> bool:
+    def commit_as_run(
+        self, relation: str, run_id: str, properties: Mapping[str, str], empties: bool
+    ) -> bool:
         table = self._table_or_none(relation)
         if table is None or not properties.items() <= self._entries(table.properties()).items():
             return False
-        everything = self._classes["Expressions"].alwaysTrue()
-        table.newDelete().deleteFromRowFilter(everything).set(RUN_ID, run_id).commit()
+        snapshot = table.currentSnapshot()
+        if snapshot is None or not snapshot.summary().containsKey(RUN_ID):
+            return False
+        change = table.newDelete() if empties else table.newAppend()
+        if empties:
+            change.deleteFromRowFilter(self._classes["Expressions"].alwaysTrue())
+        change.set(RUN_ID, run_id).commit()
         return True
 
     def _rows_if_few(self, table: Any, snapshot: str | None) -> int | None:

@@ -44,7 +44,7 @@ def begin(
     _refuse_part_of_a_run(state, selected)
     _refuse_early_readers(state, graph, selected)
     _refuse_flags()
-    state.engine.rows(f"create namespace if not exists {state.tables.schema}")
+    state.engine.make_schema(state.tables.schema)
     state.lock.take(run_id, float(variables["run_timeout"]))
     try:
         prepare_session(state, run_id)

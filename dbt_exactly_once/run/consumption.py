@@ -83,10 +83,7 @@ def keep_consumed(
         relation = state.tables.landed[name].relation
         if state.engine.has_snapshot(relation, snapshot):
             # workers make branches on a landed table at any time
-            patiently(
-                state.engine.rows,
-                f"alter table {relation} create or replace tag `{tag}` as of version {snapshot}",
-            )
+            patiently(state.engine.set_tag, relation, tag, snapshot)
 
 
 def tag_of(state: State) -> str:

@@ -29,12 +29,16 @@ class Run(Publication):
     seeds: dict[str, str] = field(default_factory=dict)
     # the copies in memory: the relation as SQL names it, and the name of its copy
     in_memory: dict[str, str] = field(default_factory=dict)
+    # by the name of a copy: what was found out about its rows, also by earlier runs that read it
+    notes: dict[str, dict[str, Any]] = field(default_factory=dict)
     # the names of the copies that this run alone reads
     copies: list[str] = field(default_factory=list)
     # the names of the copies that have no rows
     empty: set[str] = field(default_factory=set)
     # the models of scratch tables and ledgers that this run has no rows for
     without_rows: set[str] = field(default_factory=set)
+    # by model: a checksum of all that its rows follow from. As long as it stays, so do the rows
+    rows_follow_from: dict[str, str] = field(default_factory=dict)
     # what macros have found out since, by name; a name is missing until its value is known:
     # - queue: how many deliveries stay in it (`not_taken`), are `rejected`, or are `left_out`
     #   because no trigger takes them; the greatest received_at (`latest_in_queue`)
@@ -49,8 +53,8 @@ class Run(Publication):
     #   status SUSPENDED (`suspended`), how many documents are `opened` and `added` to history
     # - the days of open work (`open_days`)
     found: dict[str, Any] = field(default_factory=dict)
-    # the relations of queue_counts and decision_counts, by the model that is counted
-    counts: dict[str, str] = field(default_factory=dict)
+    # queue_counts and decision_counts as a list (`rows`) and as a relation, by the counted model
+    counts: dict[str, dict[str, Any]] = field(default_factory=dict)
     # for each table that the run adds to after publication: the snapshot of its main before
     effect_starts: dict[str, str] = field(default_factory=dict)
     # how the landed tables are read; has those that were asked for so far
@@ -73,6 +77,11 @@ class Run(Publication):
     def landed_now(self) -> dict[str, str]:
         """The snapshots that this run consumes, of the landed tables that have one."""
         return {name: snapshot for name, snapshot in self.landed.items() if snapshot}
+
+    @property
+    def consumes_more(self) -> bool:
+        """Whether any landed table has changed since the last published run."""
+        return self.landed_now() != {k: v for k, v in self.consumed.items() if v}
 
     def has_landed(self, table: str) -> bool:
         """Whether anything was landed in a table since the last published run."""

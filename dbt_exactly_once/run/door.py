@@ -28,7 +28,7 @@ from dbt_exactly_once.run.consumption import before_consumed, landed_rows, tag_o
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.ensure_tables import ensure_tables
 from dbt_exactly_once.run.guards import guard_ledger, guard_lock
-from dbt_exactly_once.run.in_memory import keep_in_memory
+from dbt_exactly_once.run.in_memory import is_in_memory, keep_in_memory
 from dbt_exactly_once.run.operations import Operations
 from dbt_exactly_once.run.project_files import code_version
 from dbt_exactly_once.run.state import State
@@ -121,9 +121,9 @@ class ExactlyOnce:
         with suppress(Exception):
             self._run.messages += what_fails(self._state, self._run)
 
-    def publish(self, counts: Mapping[str, Any], news: int, findings: Sequence[str]) -> None:
+    def publish(self, has_news: bool, findings: Sequence[str]) -> None:
         """Publish the run's branch. See end.publish."""
-        end.publish(self._state, self._run, counts, news, findings)
+        end.publish(self._state, self._run, has_news, findings)
 
     def end(self, variables: Mapping[str, Any]) -> Run | None:
         """Release the lock; returns the run that has ended. See end.end."""
@@ -132,13 +132,20 @@ class ExactlyOnce:
             end.end(self._state, run, variables)
         return run
 
-    def keep_in_memory(self, relation: Any) -> None:
+    def keep_in_memory(self, model: str, relation: Any) -> None:
         """Let the models downstream of a table or view read its rows from memory, if few."""
-        keep_in_memory(self._engine, self._run, str(relation))
+        keep_in_memory(self._engine, self._run, model, str(relation))
 
     def empty(self, relation: Any, code: str) -> bool:
         """Empty a scratch table that this code has made, without SQL; returns whether it did."""
-        return self._engine.empty(str(relation), self._run.run_id, {"made-of-code": code})
+        made = {"made-of-code": code}
+        return self._engine.commit_as_run(str(relation), self._run.run_id, made, empties=True)
+
+    def keep_rows(self, relation: Any, code: str, source: str) -> bool:
+        """Keep a scratch table that this code has made of the same source, as one of this run;
+        returns whether it did."""
+        made = {"made-of-code": code, "rows-follow-from": source}
+        return self._engine.commit_as_run(str(relation), self._run.run_id, made, empties=False)
 
     # ---------------------------------------------------------------- after publication
 
@@ -180,12 +187,22 @@ class ExactlyOnce:
         words: Mapping[str, Sequence[str]],
         defaults: Mapping[str, tuple[str, str | None]],
         previewed: Mapping[str, Mapping[str, Any]],
+        model: str,
+        relation: Any,
     ) -> None:
-        """Stop a run before anything is decided, with a line for each wrong value in a seed."""
+        """Stop a run before anything is decided, with a line for each wrong value in a seed.
+
+        model, relation: those of trigger_settings, whose rows follow from the seeds.
+        """
+        state, run = self._state, self._run
         registered = seeds.registered_names(self.hook_names)
-        seeds.check_seeds(
-            self._state, self._run, graph, words, defaults, registered, previewed or {}
+        read = seeds.freeze_seeds(state, run, graph)
+        run.rows_follow_from[model] = seeds.source_of_settings(
+            state, run, self.code_version, registered
         )
+        # the rows that the session has in memory were checked before
+        if previewed or not is_in_memory(self._engine, run, model, str(relation)):
+            seeds.check_seeds(state, run, read, words, defaults, registered, previewed or {})
 
     def check_seeds_stayed(self) -> None:
         """Refuse to go on if another command has loaded a seed since this run read it."""

@@ -18,17 +18,17 @@ from dbt_exactly_once.run.upkeep import Upkeep
 MOST_TRIGGERS = 20
 
 
-def publish(
-    state: State, run: Run, counts: Mapping[str, Any], news: int, findings: Sequence[str]
-) -> None:
+def publish(state: State, run: Run, has_news: bool, findings: Sequence[str]) -> None:
     """Publish the run's branch, `published_runs` first.
 
-    counts: those of the run's row in published_runs; news: how much the run has found that the last
-    one did not know. If it is 0 and nothing was landed, nothing is published. findings: lines for
-    the end of the run. Raises ExactlyOnceError if the count does not close, or if another run has
-    taken over meanwhile.
+    has_news: whether the run has found anything that the last one did not know; if not, nothing is
+    published. findings: lines for the end of the run. Raises ExactlyOnceError if the count does not
+    close, or if another run has taken over meanwhile.
     """
+    # on the branch of this run, which the session reads until it leaves it
+    run.row = state.publications.row(run.publication_number)
     _leave_branch(state, run)
+    counts = run.row["counts"]
     taken = counts["taken"]
     parts = [counts[name] for name in ("decided", "waiting", "unrouted", "rejected")]
     by_status = counts.get("decided_by_trigger") or []
@@ -41,7 +41,7 @@ def publish(
         run.messages += _summary("preview, nothing is published", taken, parts, by_status)
         run.messages += findings
         return
-    if not news and run.landed_now() == {k: v for k, v in run.consumed.items() if v}:
+    if not has_news:
         run.messages.append("nothing new, nothing published")
         return
     unwritten = state.tables.ledgers.keys() - run.written - run.without_rows

@@ -45,7 +45,7 @@ def make_schemas(state: State) -> None:
     """Create the schemas of ledgers and landed tables."""
     tables = (*state.tables.ledgers.values(), *state.tables.landed.values())
     for schema in sorted({table.schema for table in tables}):
-        state.engine.rows(f"create namespace if not exists {schema}")
+        state.engine.make_schema(schema)
 
 
 def refuse_lost_ledgers(state: State, missing: Sequence[str], existing: Collection[str]) -> None:

@@ -6,23 +6,32 @@ take none of that, and Spark optimizes away a join with an empty relation.
 
 from __future__ import annotations
 
-from dbt_exactly_once.adapter.engine import Engine
+from dbt_exactly_once.adapter.engine import Copy, Engine
 from dbt_exactly_once.run.current_run import Run
 
 # the ledgers that a run reads several times as they were published
 STATE_OF_WORK = ("open_documents", "trigger_states", "waiting_deliveries")
 
 
-def keep_in_memory(engine: Engine, run: Run, relation: str) -> None:
+def keep_in_memory(engine: Engine, run: Run, model: str, relation: str) -> None:
     """Keep the rows of a scratch table or view for this run, if they are few and the engine can.
 
-    The macro `from_memory` looks up the copy of a relation.
+    The copy is kept for the session if it is known what the rows follow from. The macro
+    `from_memory` looks up the copy of a relation.
     """
+    if model in run.rows_follow_from:
+        _keep_version(engine, run, relation, run.rows_follow_from[model])
+        return
     name = f"{relation.rpartition('.')[2]}_of_{run.run_id.replace('-', '_')}"
     number = engine.keep_in_memory(relation, name)
     if number is not None:
         run.copies.append(name)
-        _read_from(run, relation, name, number)
+        _read_from(run, relation, Copy(run.run_id, name, number))
+
+
+def is_in_memory(engine: Engine, run: Run, model: str, relation: str) -> bool:
+    """Whether the session has the rows of a scratch table or view as this run would write them."""
+    return engine.version_in_memory(relation) == run.rows_follow_from[model]
 
 
 def keep_snapshot(
@@ -32,15 +41,27 @@ def keep_snapshot(
 
     stands_for: what the SQL of the run reads in place of the copy, by default the relation.
     """
-    kept = engine.keep_snapshot_in_memory(relation, snapshot)
+    _keep_version(engine, run, relation, snapshot, snapshot, stands_for)
+
+
+def _keep_version(
+    engine: Engine,
+    run: Run,
+    relation: str,
+    version: str,
+    snapshot: str | None = None,
+    stands_for: str | None = None,
+) -> None:
+    kept = engine.keep_version_in_memory(relation, version, snapshot)
     if kept is not None:
-        _read_from(run, stands_for or relation, *kept)
+        _read_from(run, stands_for or relation, kept)
 
 
-def _read_from(run: Run, relation: str, name: str, number: int) -> None:
-    run.in_memory[relation] = name
-    if number == 0:
-        run.empty.add(name)
+def _read_from(run: Run, relation: str, copy: Copy) -> None:
+    run.in_memory[relation] = copy.name
+    run.notes[copy.name] = copy.notes
+    if copy.rows == 0:
+        run.empty.add(copy.name)
 
 
 def keep_state_of_work(engine: Engine, run: Run, relations: dict[str, str]) -> None:

@@ -100,7 +100,7 @@ class RunLock:
         """Drop buried locks except the last run's: a late release must find its name taken."""
         for name in self._tables.existing(self._tables.schema):
             if name.startswith(GRAVE) and name != _grave_of(last):
-                self._engine.rows(f"drop table if exists {self._tables.schema}.{name}")
+                self._engine.drop_table(f"{self._tables.schema}.{name}")
 
     def _properties(self) -> dict[str, str] | None:
         """The properties of the lock, read fresh; None if it is free."""
@@ -128,8 +128,7 @@ class RunLock:
             ) from error
 
     def _bury(self, run_id: str) -> None:
-        grave = f"{self._tables.schema}.{_grave_of(run_id)}"
-        self._engine.rows(f"alter table {self._relation} rename to {grave}")
+        self._engine.rename(self._relation, _grave_of(run_id))
 
 
 def _grave_of(run_id: str) -> str:

@@ -147,7 +147,7 @@ class Operations:
     def _locked(self, purpose: str = "") -> Iterator[None]:
         """Hold the lock as a run does; purpose: a prefix for the name of its holder."""
         state, holder = self._state, purpose + self._run_id
-        state.engine.rows(f"create namespace if not exists {state.tables.schema}")
+        state.engine.make_schema(state.tables.schema)
         state.lock.take(holder, float(self._variables["run_timeout"]))
         try:
             prepare_session(state, holder)

@@ -25,6 +25,8 @@ HISTORY = "history_ledger"
 BRANCH_PREFIX = "run_"
 # a time before all others: up to it nothing has expired
 NEVER = "0001-01-01 00:00:00"
+# by the relation of published_runs: a snapshot of it, and the last row that it has
+_last_rows: dict[str, tuple[str, dict[str, Any]]] = {}
 
 
 @dataclass(kw_only=True)
@@ -39,6 +41,8 @@ class Publication:
     # the ledgers that it has begun to write; each has its branch from then on
     written: set[str] = field(default_factory=set)
     published: bool = False
+    # its row in published_runs, if it has read it
+    row: dict[str, Any] | None = None
 
     @property
     def branch(self) -> str:
@@ -62,30 +66,40 @@ class Publications:
         return self._tables.refs(self._ledgers)
 
     def last(self) -> dict[str, Any] | None:
-        """The last row of published_runs, None if nothing is published yet."""
+        """The last row of published_runs, None if nothing is published yet.
+
+        A process reads it once for each snapshot, and not at all if it has published it.
+        """
         record = self._tables.record.relation
+        main = self._record_refs().get("main")
+        known, row = _last_rows.get(record, (None, None))
+        if main is not None and main == known:
+            return row
         # Iceberg has the greatest number in its statistics, which also name the one file to read
         number = self._engine.rows(f"select max(publication_number) from {record}")[0][0]
-        if number is None:
-            return None
-        run_id, run_number, greatest, event_time, removed_before, landed, starts, publishes = (
-            self._engine.rows(
-                "select run_id, run_number, cast(greatest_received_at as string), "
-                "cast(event_time as string), cast(history_removed_before as string), "
-                "to_json(landed_snapshots), to_json(ledger_starts), to_json(ledger_publishes) "
-                f"from {record} where publication_number = {number}"
-            )[0]
-        )
+        return None if number is None else self.row(int(number))
+
+    def row(self, number: int) -> dict[str, Any]:
+        """The row of published_runs that has this number, on the branch that the session reads."""
+        run_id, run_number, greatest, event_time, removed_before, *maps = self._engine.rows(
+            "select run_id, run_number, cast(greatest_received_at as string), "
+            "cast(event_time as string), cast(history_removed_before as string), "
+            "to_json(landed_snapshots), to_json(ledger_starts), to_json(ledger_publishes), "
+            "to_json(struct(taken, decided, waiting, unrouted, rejected, decided_by_trigger)) "
+            f"from {self._tables.record.relation} where publication_number = {number}"
+        )[0]
+        landed, starts, publishes, counts = (json.loads(text or "{}") for text in maps)
         return {
             "run_id": run_id,
             "run_number": int(run_number),
-            "publication_number": int(number),
+            "publication_number": number,
             "greatest_received_at": greatest,
             "event_time": event_time,
             "history_removed_before": removed_before,
-            "landed_snapshots": json.loads(landed or "{}"),
-            "ledger_starts": json.loads(starts or "{}"),
-            "ledger_publishes": json.loads(publishes or "{}"),
+            "landed_snapshots": landed,
+            "ledger_starts": starts,
+            "ledger_publishes": publishes,
+            "counts": counts,
         }
 
     def as_published(
@@ -135,6 +149,9 @@ class Publications:
             if publication.branch in refs[name]:
                 self._move_main(name, publication.branch, refs[name][publication.branch])
                 publication.published = True
+        if publication.row is not None:
+            snapshot = refs[RECORD][publication.branch]
+            _last_rows[self._tables.record.relation] = snapshot, publication.row
 
     def forget(self, publication: Publication) -> bool:
         """Drop the branches of a publication that has not happened; returns False if it has.

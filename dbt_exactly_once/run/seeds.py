@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -25,10 +26,41 @@ def seed_as_written(path: str, delimiter: str) -> Any:
     return agate.Table.from_csv(path, column_types=text, encoding="utf-8-sig", delimiter=delimiter)
 
 
+def freeze_seeds(state: State, run: Run, graph: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Note the snapshot of each seed that this package reads; returns the seeds as in dbt's graph.
+
+    They are loaded outside of the transaction, so a seed that differs from its CSV is refused.
+    """
+    seeds = [graph["nodes"][name] for name in sorted(seeds_read(graph))]
+    for seed in seeds:
+        relation = _relation(seed)
+        run.seeds[relation] = _snapshot_of_csv(state.engine, relation, seed)
+        keep_snapshot(state.engine, run, relation, run.seeds[relation])
+    return seeds
+
+
+def source_of_settings(
+    state: State, run: Run, code: str, registered: Mapping[str, list[str]]
+) -> str:
+    """A checksum of all that the rows of trigger_settings and their check depend on.
+
+    code: a checksum of the project's code; registered: see SeedCheck.
+    """
+    source = [
+        code,
+        registered,
+        run.seeds,
+        run.starts["trigger_states"],
+        # filters and keys read them
+        state.engine.columns(state.tables.landed["deliveries"].relation),
+    ]
+    return hashlib.sha256(json.dumps(source, sort_keys=True).encode()).hexdigest()
+
+
 def check_seeds(
     state: State,
     run: Run,
-    graph: Mapping[str, Any],
+    frozen: Sequence[Mapping[str, Any]],
     words: Mapping[str, Sequence[str]],
     defaults: Mapping[str, tuple[str, str | None]],
     registered: Mapping[str, list[str]],
@@ -36,10 +68,10 @@ def check_seeds(
 ) -> None:
     """Stop a run before anything is decided, with a line for each wrong value.
 
-    graph: dbt's. For words, defaults, registered see SeedCheck; for previewed its of_preview.
-    Raises ExactlyOnceError.
+    frozen: as freeze_seeds returns them. For words, defaults, registered see SeedCheck; for
+    previewed its of_preview. Raises ExactlyOnceError.
     """
-    seeds = _loaded(state.engine, run, graph)
+    seeds = _as_loaded(state.engine, run, frozen)
     spark = _Spark(state.engine, state.tables.landed["deliveries"].relation)
     check = SeedCheck(words, defaults, registered, spark)
     problems = check.problems(seeds)
@@ -84,19 +116,16 @@ def seeds_read(graph: Mapping[str, Any]) -> set[str]:
     }
 
 
-def _loaded(engine: Engine, run: Run, graph: Mapping[str, Any]) -> dict[str, Seed]:
-    """The seeds that this package reads, as the lake has them.
+def _relation(seed: Mapping[str, Any]) -> str:
+    return f"{seed['schema']}.{seed['alias']}"
 
-    They are loaded outside of the transaction, so a seed that differs from its CSV is refused.
-    """
-    seeds = [graph["nodes"][name] for name in sorted(seeds_read(graph))]
+
+def _as_loaded(engine: Engine, run: Run, seeds: Sequence[Mapping[str, Any]]) -> dict[str, Seed]:
+    """Seeds as the lake has them."""
     queries = []
     for seed in seeds:
-        relation = f"{seed['schema']}.{seed['alias']}"
-        run.seeds[relation] = _snapshot_of_csv(engine, relation, seed)
-        keep_snapshot(engine, run, relation, run.seeds[relation])
         cells = "to_json(struct(*), map('ignoreNullFields', 'false'))"
-        read = run.in_memory.get(relation, relation)
+        read = run.in_memory.get(_relation(seed), _relation(seed))
         queries.append(f"select {literal(seed['name'])}, {cells} from {read}")
     rows: dict[str, list[dict[str, str]]] = {seed["name"]: [] for seed in seeds}
     for name, cells in engine.rows("\nunion all\n".join(queries)):

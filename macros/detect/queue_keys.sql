@@ -27,14 +27,18 @@
                 to_json(slice(
                     collect_list(if(deliveries > 1, key_hash, null)), 1, {{ most_literals() + 1 }}
                 )) as hashes,
-                (
-                    select
-                        to_json(collect_set(struct(
-                            trigger_name, cast(to_date(landed_received_at) as string) as day
-                        )))
-                    from {{ queue }}
-                    where queue_outcome = 'QUEUED' and resolver is not null
-                ) as with_resolver,
+                {% if queue_facts().has_resolvers -%}
+                    (
+                        select
+                            to_json(collect_set(struct(
+                                trigger_name, cast(to_date(landed_received_at) as string) as day
+                            )))
+                        from {{ queue }}
+                        where queue_outcome = 'QUEUED' and resolver is not null
+                    )
+                {%- else -%}
+                    '[]'
+                {%- endif %} as with_resolver,
                 ({{ counts_as_json(queue_counts(queue)) }}) as counts
             from (
                 select

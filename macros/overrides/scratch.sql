@@ -1,10 +1,12 @@
 {% materialization scratch, adapter='spark' %}
-    {#- A table of this run, recreated by each run. If this run has no rows for it (see
-        no_rows_where) and the same code created the table, it is emptied by a call of Iceberg's
-        API, which needs no plan of Spark. -#}
+    {#- A table of this run, recreated by each run. If the same code created the table, calls of
+        Iceberg's API, which need no plan of Spark, empty it in a run that has no rows for it (see
+        no_rows_where), and keep it in a run that would write the same rows (see
+        rows_follow_from). -#}
     {%- set relation = this.incorporate(type='table') -%}
     {%- set existing = load_cached_relation(this) -%}
     {%- set code = adapter.exactly_once.code_version -%}
+    {%- set source = current_run().rows_follow_from.get(model.name, '') -%}
 
     {{ run_hooks(pre_hooks) }}
 
@@ -12,6 +14,10 @@
         and adapter.exactly_once.empty(relation, code) -%}
         {%- call noop_statement('main', 'OK') -%}
             -- this run has no rows for {{ relation }}
+        {%- endcall -%}
+    {%- elif source and adapter.exactly_once.keep_rows(relation, code, source) -%}
+        {%- call noop_statement('main', 'OK') -%}
+            -- {{ relation }} has the rows of this run already
         {%- endcall -%}
     {%- else -%}
         {%- if existing is not none and existing.is_view -%}
@@ -27,7 +33,9 @@
                 -- written once, read a few times, and whole
                 'write.parquet.compression-codec' = 'uncompressed',
                 'write.metadata.metrics.default' = 'none',
-                'made-of-code' = '{{ code }}'
+                'made-of-code' = '{{ code }}',
+                -- named even if it is blank, since a table that is replaced keeps its properties
+                'rows-follow-from' = '{{ source }}'
             )
             as
             {{ sql }}
@@ -44,6 +52,14 @@
         table is then emptied, and a ledger stays as it was published. -#}
     {%- if current_run() and condition -%}
         {%- do current_run().without_rows.add(model.name) -%}
+    {%- endif -%}
+{%- endmacro %}
+
+{% macro rows_follow_from(parts, condition) -%}
+    {#- Called at the top of a model: if the condition holds, its rows follow from these parts and
+        the code alone. A scratch table of the same parts is then kept. -#}
+    {%- if condition -%}
+        {%- do current_run().rows_follow_from.update({model.name: local_md5(tojson(parts))}) -%}
     {%- endif -%}
 {%- endmacro %}
 

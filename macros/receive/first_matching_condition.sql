@@ -3,11 +3,16 @@
         if it matches none. Rendered from the seed, since the user writes filters in SQL. -#}
     {%- set by_trigger = {} -%}
     {%- if current_run() -%}
-        {%- set rows = run_query(
-            'select trigger_name, position, document_type, filter from '
-            ~ typed_seed('trigger_conditions') ~ ' order by 1, 2'
-        ) -%}
-        {%- do current_run().found.update({'conditions': rows | map('list') | list}) -%}
+        {%- set notes = notes_on(ref('trigger_conditions')) -%}
+        {%- if 'conditions' not in notes -%}
+            {%- set rows = run_query(
+                'select trigger_name, position, document_type, filter from '
+                ~ typed_seed('trigger_conditions') ~ ' order by 1, 2'
+            ) -%}
+            {%- do notes.update({'conditions': rows | map('list') | list}) -%}
+        {%- endif -%}
+        {%- set rows = notes.conditions -%}
+        {%- do current_run().found.update({'conditions': rows}) -%}
         {%- for row in rows -%}
             {%- do by_trigger.setdefault(row[0], []).append(row) -%}
         {%- endfor -%}

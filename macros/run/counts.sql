@@ -2,7 +2,7 @@
     {#- A relation of the number of this run's deliveries by outcome, as note_queue has counted
         them. queue: trigger_queue, to count it now, as is done outside of a run. -#}
     {%- if current_run() and queue is none -%}
-        {{ current_run().counts.trigger_queue }}
+        {{ current_run().counts.trigger_queue.relation }}
     {%- else -%}
         (
             select
@@ -21,7 +21,7 @@
     {#- A relation of the number of this run's documents by decision, as note_decisions has counted
         them. decisions: the model, to count it now, as is done outside of a run. -#}
     {%- if current_run() and decisions is none -%}
-        {{ current_run().counts.decisions }}
+        {{ current_run().counts.decisions.relation }}
     {%- else -%}
         {%- set columns = [
             'trigger_name', 'status', 'is_decided', 'rule_id', 'decided_by', 'key_state',
@@ -53,12 +53,15 @@
 {%- endmacro %}
 
 {% macro note_counts(model_name, text) -%}
-    {#- Keeps such counts for the rest of the run, as a relation that reads no table; returns them
-        as a list. text: see counts_as_json. -#}
+    {#- Keeps such counts for the rest of the run, as a list and as a relation that reads no table;
+        returns the list. text: see counts_as_json. -#}
     {%- set found = fromjson(text) -%}
     {%- do current_run().counts.update({
-        model_name:
-            'inline(from_json(' ~ sql_text(tojson(found.counts)) ~ ", '" ~ found.type ~ "'))",
+        model_name: {
+            'rows': found.counts,
+            'relation':
+                'inline(from_json(' ~ sql_text(tojson(found.counts)) ~ ", '" ~ found.type ~ "'))",
+        },
     }) -%}
     {{ return(found.counts) }}
 {%- endmacro %}

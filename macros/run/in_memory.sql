@@ -3,8 +3,15 @@
         tests read its rows from memory, see from_memory. -#}
     {%- if current_run()
         and (model.config.materialized != 'view' or model.name == 'trigger_settings') -%}
-        {%- do adapter.exactly_once.keep_in_memory(this) -%}
+        {%- do adapter.exactly_once.keep_in_memory(model.name, this) -%}
     {%- endif -%}
+{%- endmacro %}
+
+{% macro notes_on(relation) -%}
+    {#- What was found out about a relation, as ref or last_published return it, by name: a dict to
+        read and to add to. If its rows are in memory, later runs find the same notes until the rows
+        change. -#}
+    {{ return(current_run().notes.setdefault(relation | string, {})) }}
 {%- endmacro %}
 
 {% macro from_memory(relation) -%}

@@ -1,40 +1,7 @@
 {% macro publish_run() %}
     {%- if execute -%}
         {%- do adapter.exactly_once.check_seeds_stayed() -%}
-        {%- set query -%}
-            select
-                (
-                    select
-                        to_json(struct(
-                            taken, decided, waiting, unrouted, rejected, decided_by_trigger
-                        ))
-                    from {{ this }}
-                    where run_number = {{ current_run().number }}
-                ) as counts,
-                (select coalesce(sum(deliveries), 0) from {{ queue_counts() }} where not had_waited)
-                + {{ current_run().found.decided }}
-                + (
-                    select count_if(has_news or ended_by is not null)
-                    from {{ ref('in_execution_this_run') }}
-                )
-                + (
-                    select
-                        count_if(
-                            suspensions != published_suspensions
-                            -- enabled, disabled or gone from the seed since
-                            or (
-                                not is_first_seen
-                                and (takes_documents != took_documents or is_enabled != was_enabled)
-                            )
-                        )
-                    from {{ ref('triggers_this_run') }}
-                ) as news,
-                ({{ run_findings() }}) as findings
-        {%- endset -%}
-        {%- set found = run_query(query).rows[0] -%}
-        {%- do adapter.exactly_once.publish(
-            fromjson(found.counts), found.news | int, fromjson(found.findings)
-        ) -%}
+        {%- do adapter.exactly_once.publish(has_news(), run_findings()) -%}
         {%- if var('preview_all_landed') -%}
             {#- after a preview document_status is still as it was published -#}
             {%- set differences -%}
@@ -56,3 +23,33 @@
         {%- endif -%}
     {%- endif -%}
 {% endmacro %}
+
+{% macro has_news() -%}
+    {#- Whether this run has found anything that the last one did not know: only then it publishes.
+        If nothing has landed, that may still be a delivery, execution or trigger of before. -#}
+    {%- set run = current_run() -%}
+    {%- if run.consumes_more or run.found.decided
+        or run.counts.trigger_queue.rows | rejectattr('had_waited') | list -%}
+        {{ return(true) }}
+    {%- endif -%}
+    {%- set query -%}
+        select
+            (
+                select count_if(has_news or ended_by is not null)
+                from {{ ref('in_execution_this_run') }}
+            )
+            + (
+                select
+                    count_if(
+                        suspensions != published_suspensions
+                        -- enabled, disabled or gone from the seed since
+                        or (
+                            not is_first_seen
+                            and (takes_documents != took_documents or is_enabled != was_enabled)
+                        )
+                    )
+                from {{ ref('triggers_this_run') }}
+            )
+    {%- endset -%}
+    {{ return(run_query(query).rows[0][0] > 0) }}
+{%- endmacro %}

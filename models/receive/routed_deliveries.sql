@@ -1,4 +1,5 @@
 {{ config(materialized='ephemeral') }}
+{%- set facts = queue_facts() %}
 with
 
 triggers_this_run as (
@@ -17,7 +18,7 @@ subscribed as (
 
     select
         checked.*,
-        subscriptions.subscriber as trigger_name
+        subscriptions.subscriber
     from {{ ref('checked_deliveries') }} as checked
     left join subscriptions
         on
@@ -28,20 +29,40 @@ subscribed as (
 
 ),
 
+routed as (
+
+    {% if facts.has_destinations -%}
+        select
+            subscribed.* except (subscriber),
+            coalesce(subscribed.subscriber, destinations.trigger_name) as trigger_name
+        from subscribed
+        left join triggers_this_run as destinations
+            on
+                subscribed.rejected_because is null
+                and subscribed.destination = destinations.trigger_name
+                and not destinations.is_retired
+    {%- else -%}
+        select
+            * except (subscriber),
+            subscriber as trigger_name
+        from subscribed
+    {%- endif %}
+
+),
+
 final as (
 
     select
-        subscribed.* except (trigger_name),
-        coalesce(subscribed.trigger_name, destinations.trigger_name) as trigger_name,
+        routed.*,
         case
-            when subscribed.rejected_because is not null then 'REJECTED'
-            when coalesce(subscribed.trigger_name, destinations.trigger_name) is null
-                then 'UNROUTED'
-            when subscribed.received_at < coalesce(all_triggers.takes_from, subscribed.received_at)
-                then 'NOT_TAKEN'
+            when routed.rejected_because is not null then 'REJECTED'
+            when routed.trigger_name is null then 'UNROUTED'
+            {% if facts.has_starts -%}
+                when routed.received_at < starts.takes_from then 'NOT_TAKEN'
+            {%- endif %}
         end as left_out,
-        subscribed.delivery_id as landed_delivery_id,
-        subscribed.received_at as landed_received_at,
+        routed.delivery_id as landed_delivery_id,
+        routed.received_at as landed_received_at,
         'LANDED' as origin,
         0 as recoveries,
         cast(null as string) as resubmission_id,
@@ -51,14 +72,10 @@ final as (
         cast(null as bigint) as awaited_key_hash,
         cast(null as struct<document_key: string, key_source: string>) as decided_key,
         false as is_gone
-    from subscribed
-    left join triggers_this_run as destinations
-        on
-            subscribed.rejected_because is null
-            and subscribed.destination = destinations.trigger_name
-            and not destinations.is_retired
-    left join triggers_this_run as all_triggers
-        on coalesce(subscribed.trigger_name, destinations.trigger_name) = all_triggers.trigger_name
+    from routed
+    {% if facts.has_starts -%}
+        left join triggers_this_run as starts on routed.trigger_name = starts.trigger_name
+    {%- endif %}
 
 )
 

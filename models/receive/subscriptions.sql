@@ -1,28 +1,7 @@
 {{ config(materialized='ephemeral') }}
-with
-
-conditions as (
-
-    select * from {{ typed_seed('trigger_conditions') }}
-
-),
-
-triggers_this_run as (
-
-    select * from {{ ref('triggers_this_run') }}
-
-),
-
-final as (
-
-    select distinct
-        conditions.document_type as subscribed_type,
-        triggers_this_run.api as subscribed_api,
-        conditions.trigger_name as subscriber
-    from conditions
-    inner join triggers_this_run on conditions.trigger_name = triggers_this_run.trigger_name
-    where triggers_this_run.is_in_seed
-
-)
-
-select * from final
+select
+    trigger_name as subscriber,
+    api as subscribed_api,
+    explode(document_types) as subscribed_type
+from {{ ref('triggers_this_run') }}
+where is_in_seed

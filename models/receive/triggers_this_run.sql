@@ -1,4 +1,17 @@
 {%- set resumed = triggers_resumed_by_monitor() -%}
+{%- set run = current_run() -%}
+{#- without commands and failures of services its rows follow from the settings and from what the
+    last run published -#}
+{%- do rows_follow_from(
+    [run.rows_follow_from.trigger_settings, var('history_unavailable'), run.number > 1],
+    run.publishes
+    and not var('preview_triggers')
+    and not resumed
+    and not run.has_landed('trigger_commands')
+    and (
+        not run.has_landed('trigger_executions') or is_empty(ref('in_execution_this_run'))
+    ),
+) if run -%}
 with
 
 settings as (
@@ -139,10 +152,21 @@ suspended as (
 
 ),
 
+subscribed as (
+
+    select
+        trigger_name,
+        collect_set(document_type) as document_types
+    from {{ typed_seed('trigger_conditions') }}
+    group by trigger_name
+
+),
+
 known as (
 
     select
         settings.* except (resumed_at),
+        coalesce(subscribed.document_types, array()) as document_types,
         states.trigger_name is null as is_first_seen,
         not settings.is_in_seed and retired.trigger_name is not null as is_retired,
         states.history_removed_until,
@@ -173,6 +197,7 @@ known as (
     left join suspended on settings.trigger_name = suspended.trigger_name
     left join resumed_by_monitor on settings.trigger_name = resumed_by_monitor.trigger_name
     left join retired on settings.trigger_name = retired.trigger_name
+    left join subscribed on settings.trigger_name = subscribed.trigger_name
 
 ),
 
@@ -191,8 +216,7 @@ final as (
         -- and when enabled changes, since their waiting_reason then changes
         took_documents or takes_documents or is_enabled != was_enabled as rewrites_waiting,
         is_first_seen and takes_from is not null
-        and {{ current_run().number if current_run() else 1 }} > 1 as takes_earlier_landings,
-        '{{ invocation_id }}' as for_run_id
+        and {{ 'true' if run and run.number > 1 else 'false' }} as takes_earlier_landings
     from known
 
 )

@@ -37,7 +37,7 @@ class Failing:
     def __init__(self, patch: pytest.MonkeyPatch, fails: Callable[[str], bool]) -> None:
         """fails: whether a change fails, asked of each in the order in which they are made."""
         rows, fast_forward = Engine.rows, SessionEngine.fast_forward
-        commit_no_rows = SessionEngine.commit_no_rows
+        commit_no_rows, set_tag = SessionEngine.commit_no_rows, SessionEngine.set_tag
         self.changes: list[str] = []
 
         def change(what: str) -> None:
@@ -58,9 +58,14 @@ class Failing:
             change(f"commit_no_rows {relation}")
             commit_no_rows(engine, relation)
 
+        def failing_set_tag(engine: SessionEngine, relation: str, *tag: str) -> None:
+            change(f"set_tag {relation}")
+            set_tag(engine, relation, *tag)
+
         patch.setattr(Engine, "rows", failing_rows)
         patch.setattr(SessionEngine, "fast_forward", failing_fast_forward)
         patch.setattr(SessionEngine, "commit_no_rows", failing_commit_no_rows)
+        patch.setattr(SessionEngine, "set_tag", failing_set_tag)
 
 
 def set_clock(patch: pytest.MonkeyPatch, clock: datetime) -> None:

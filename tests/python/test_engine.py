@@ -11,9 +11,10 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import Engine
+from dbt_exactly_once.adapter.engine import RUN_ID, Engine
 from dbt_exactly_once.adapter.session_engine import MOST_ROWS, SessionEngine, engine_of
 from dbt_exactly_once.errors import ExactlyOnceError, error_text, errors_in_one_line, one_line
+from dbt_exactly_once.run.begin import RUN_ID_PROPERTY
 
 Rows = Callable[[str], list[tuple[object, ...]]]
 SETTING = "spark.wap.branch"
@@ -104,6 +105,35 @@ def test_a_commit_of_no_rows_gives_a_table_its_main_and_changes_nothing(
     assert rows(f"select * from {table}") == [(1,)]
     assert rows(f"select * from {new}") == []
     spark.sql(f"drop table {new} purge")
+
+
+def test_a_tag_is_set_and_moved(
+    engine: Engine, spark: SparkSession, table: str, rows: Rows
+) -> None:
+    first = engine.refs([table])[table]["main"]
+    engine.set_tag(table, "a tag", first)
+    spark.sql(f"insert into {table} values (2)")
+    second = engine.refs([table])[table]["main"]
+    assert rows(f"select n from {table} version as of 'a tag'") == [(1,)]
+    engine.set_tag(table, "a tag", second)
+    assert engine.refs([table])[table] == {"main": second, "a tag": second}
+
+
+def test_a_schema_is_made_once_and_a_table_is_renamed_and_dropped(
+    engine: Engine, spark: SparkSession, table: str, rows: Rows
+) -> None:
+    schema = f"made_{uuid4().hex[:8]}"
+    engine.make_schema(schema)
+    engine.make_schema(schema)
+    for name in ("old", "taken"):
+        spark.sql(f"create table {schema}.{name} (n int) using iceberg")
+    with pytest.raises(Exception, match="already exists"):
+        engine.rename(f"{schema}.old", "taken")
+    engine.rename(f"{schema}.old", "new")
+    assert {row[1] for row in rows(f"show tables in {schema}")} == {"new", "taken"}
+    for name in ("new", "taken", "new"):
+        engine.drop_table(f"{schema}.{name}")
+    assert rows(f"show tables in {schema}") == []
 
 
 def test_fast_forward_moves_main_and_drops_the_branch(
@@ -244,18 +274,33 @@ def test_small_tables_and_views_are_read_from_memory_as_they_are_stored(
         spark.sql(f"drop table {schema}.odd purge")
 
 
-def test_a_table_is_emptied_for_a_run_where_it_is_as_the_code_makes_it(
+def test_a_table_of_a_run_is_kept_or_emptied_if_it_has_the_properties(
     spark: SparkSession, table: str, rows: Rows
 ) -> None:
     engine = engine_of(Adapter(spark, "session"))
-    spark.sql(f"insert into {table} values (2)")
-    assert not engine.empty(table, "run", {"made-of-code": "new"})
-    assert not engine.empty(f"{table}_of_nobody", "run", {})
-    assert rows(f"select count(*) > 0 from {table}") == [(True,)]
+    code = {"made-of-code": "new"}
+    run_of = f"select summary['{RUN_ID}'] from {table}.snapshots order by committed_at desc limit 1"
     spark.sql(f"alter table {table} set tblproperties ('made-of-code' = 'new')")
-    assert engine.empty(table, "run", {"made-of-code": "new"})
+    spark.conf.unset(RUN_ID_PROPERTY)
+    spark.sql(f"insert into {table} values (0)")
+    # nobody knows who has written its rows
+    assert not engine.commit_as_run(table, "run 1", code, empties=False)
+    spark.conf.set(RUN_ID_PROPERTY, "run 0")
+    try:
+        spark.sql(f"insert into {table} values (2)")
+    finally:
+        spark.conf.unset(RUN_ID_PROPERTY)
+    assert not engine.commit_as_run(table, "run 1", code | {"other": "1"}, empties=False)
+    assert not engine.commit_as_run(f"{table}_of_nobody", "run 1", {}, empties=False)
+    assert rows(run_of) == [("run 0",)]
+
+    assert engine.commit_as_run(table, "run 1", code, empties=False)
+    assert rows(run_of) == [("run 1",)]
+    assert sorted(rows(f"select n from {table}")) == [(0,), (1,), (2,)]
+
+    assert engine.commit_as_run(table, "run 2", code, empties=True)
+    assert engine.snapshot_runs([table]) == {table: "run 2"}
     assert rows(f"select count(*) from {table}") == [(0,)]
-    assert engine.snapshot_runs([table]) == {table: "run"}
     assert engine.keep_in_memory(table, "kept_empty") == 0
     engine.forget_in_memory(["kept_empty"])
 

@@ -158,6 +158,76 @@ def test_a_publication_that_was_cut_short_is_finished_by_the_next_run(
     assert runs.rows("select count(*) from {schema}.document_status") == [(4,)]
 
 
+def test_a_run_keeps_its_triggers_if_they_cannot_have_changed(runs: DbtRuns) -> None:
+    times = (datetime(2026, 5, 1, 13, minute, tzinfo=timezone.utc) for minute in count())
+
+    def command(kind: str) -> None:
+        at = next(times)
+        row = {"command_id": f"c{at}", "command": kind, "issued_at": at, "issued_by": "somebody"}
+        runs.land("trigger_commands", [{"trigger_name": "orders_by_history", **row}])
+
+    def table_is_written() -> bool:
+        """Whether the next run writes the rows, or only commits that they are its own too."""
+        query = "select data_file.file_path from {schema}.triggers_this_run.entries"
+        before = runs.rows(query)
+        runs.decide()
+        return runs.rows(query) != before
+
+    def taking() -> set[str]:
+        found = runs.rows(
+            "select trigger_name from {schema}.triggers_this_run where takes_documents"
+        )
+        return {row[0] for row in found}
+
+    for number in range(2):
+        runs.land("deliveries", [delivery(number)])
+        runs.decide()
+    known = taking()
+    assert "orders_by_history" in known
+    runs.land("deliveries", [delivery(2)])
+    assert not table_is_written()
+
+    # a run that suspends it, the next one, which knows that from the ledger, and those after it
+    command("SUSPEND")
+    assert table_is_written()
+    assert taking() == known - {"orders_by_history"}
+    assert table_is_written()
+    assert not table_is_written()
+    assert taking() == known - {"orders_by_history"}
+    command("RESUME")
+    assert table_is_written()
+    assert taking() == known
+    assert table_is_written()
+    assert not table_is_written()
+
+    # a seed, a preview, a row of nobody's
+    path = runs.folder / "seeds" / "triggers.csv"
+    path.write_text(path.read_text().replace("orders_by_history,true", "orders_by_history,false"))
+    runs.run("seed")
+    assert table_is_written()
+    assert taking() == known - {"orders_by_history"}
+    assert table_is_written()
+    runs.decide(
+        variables={
+            "publish": False,
+            "preview_triggers": {"orders_by_history": {"enabled": "true"}},
+        }
+    )
+    assert taking() == known
+    assert table_is_written()
+    assert taking() == known - {"orders_by_history"}
+    assert not table_is_written()
+    # as another session would
+    runs.spark.conf.unset(RUN_ID_PROPERTY)
+    runs.spark.sql(
+        f"insert into {runs.schema}.triggers_this_run (trigger_name) values ('nobody''s')"
+    )
+    assert table_is_written()
+    assert runs.rows(
+        "select count(*) from {schema}.triggers_this_run where trigger_name = 'nobody''s'"
+    ) == [(0,)]
+
+
 def test_a_run_writes_the_ledgers_that_it_has_rows_for_and_no_others(runs: DbtRuns) -> None:
     runs.land("deliveries", [delivery(1)])
     runs.decide()
