@@ -81,11 +81,6 @@ class SessionEngine(Engine):
         )
         return found.catalog(), found.identifier()
 
-    def catalog(self) -> str:
-        if self._catalog is None:
-            self._catalog = str(self._session.catalog.currentCatalog())
-        return self._catalog
-
     @errors_in_one_line()
     def make_schema(self, schema: str) -> None:
         catalog, table = self._place(f"{schema}.any_table")
