@@ -28,24 +28,23 @@ taken as (
             as unrouted,
         coalesce(sum(deliveries) filter (where queue_outcome = 'REJECTED'), 0) as rejected,
         -- returning and waiting deliveries are counted at their source, to notice a lost one
-        coalesce(sum(deliveries) filter (where origin = 'LANDED' and not had_waited), 0)
         {% if not is_empty(returning) -%}
-            + (
+            (
                 select count_if(not returning_this_run.had_waited)
                 from {{ returning }} as returning_this_run
-            )
+            ) +
         {%- endif %}
         {% if not is_empty(last_published('waiting_deliveries')) -%}
-            + (
+            (
                 select count(*)
                 from {{ last_published('waiting_deliveries', stored=true) }} as waiting_deliveries
                 left semi join {{ ref('triggers_this_run') }} as triggers_this_run
                     on
                         waiting_deliveries.trigger_name = triggers_this_run.trigger_name
                         and triggers_this_run.rewrites_waiting
-            )
+            ) +
         {%- endif %}
-        as taken,
+        coalesce(sum(deliveries) filter (where origin = 'LANDED' and not had_waited), 0) as taken,
         {{ greatest_received_at() }} as greatest_received_at,
         {{ event_time_now() }} as event_time
     from {{ queue_counts() }}
