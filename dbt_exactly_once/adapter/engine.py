@@ -211,8 +211,9 @@ class Engine:
     ) -> bool:
         """Make a snapshot of a run, if a table has these properties and is a run's own work.
 
-        empties: whether it deletes all rows or keeps them. Returns whether it was made. Not done in
-        SQL, where it takes as long as to write a small table.
+        empties: whether it deletes all rows or keeps them. Returns whether the table has now these
+        rows, as the work of this run. Not done in SQL, where it takes as long as to write a small
+        table.
         """
         return False
 

@@ -234,7 +234,9 @@ class SessionEngine(Engine):
         if empties:
             change.deleteFromRowFilter(self._classes["Expressions"].alwaysTrue())
         change.set(RUN_ID, run_id).commit()
-        return True
+        # of rows that another run has written in between, this is no snapshot of this run
+        table.refresh()
+        return table.currentSnapshot().parentId() == snapshot.snapshotId()
 
     def _rows_if_few(self, table: Any, snapshot: str | None) -> int | None:
         """The number of rows in a table's files; None if the files hold too much.

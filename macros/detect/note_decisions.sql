@@ -14,6 +14,20 @@
     {%- endif -%}
 {%- endmacro %}
 
+{% macro has_decided(status, decided_by=none) -%}
+    {#- Whether this run has decided this of any document, by this method if one is named; True if
+        that is not known. -#}
+    {%- if not current_run() -%}
+        {{ return(true) }}
+    {%- endif -%}
+    {%- set decided = current_run().counts.decisions.rows
+        | selectattr('status', 'equalto', status) | list -%}
+    {%- if decided_by -%}
+        {%- set decided = decided | selectattr('decided_by', 'equalto', decided_by) | list -%}
+    {%- endif -%}
+    {{ return(decided | length > 0) }}
+{%- endmacro %}
+
 {% macro has_found(kind) -%}
     {#- Whether this run has found any of a kind, see Run.found; True if that is not known. -#}
     {{ return(current_run() is none or current_run().found.get(kind) != 0) }}

@@ -29,9 +29,9 @@
             select distinct cast(to_date(landed_received_at) as string) as day
             from {{ ref('open_documents') }}
         {%- endset -%}
-        {%- set has_none = 'open_documents' in run.without_rows -%}
         {%- do run.found.update({
-            'open_days': [] if has_none else run_query(query).columns[0].values() | sort
+            'open_days': [] if is_without_rows('open_documents')
+                else run_query(query).columns[0].values() | sort
         }) -%}
     {%- endif -%}
     {{ return(run.found.open_days if run else none) }}

@@ -8,7 +8,7 @@
         {{ return(dbt.materialization_incremental_spark()) }}
     {%- endif -%}
     {%- set relation = this.incorporate(type='table') -%}
-    {%- if current_run() and model.name in current_run().without_rows -%}
+    {%- if is_without_rows(model.name) -%}
         {%- call noop_statement('main', 'OK') -%}
             -- this run changes nothing in {{ relation }}
         {%- endcall -%}

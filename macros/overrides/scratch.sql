@@ -10,7 +10,7 @@
 
     {{ run_hooks(pre_hooks) }}
 
-    {%- if model.name in current_run().without_rows
+    {%- if is_without_rows(model.name)
         and adapter.exactly_once.empty(relation, code) -%}
         {%- call noop_statement('main', 'OK') -%}
             -- this run has no rows for {{ relation }}
@@ -48,11 +48,17 @@
 {% endmaterialization %}
 
 {% macro no_rows_where(condition) -%}
-    {#- Called at the top of a model: if the condition holds, this run has no rows for it. A scratch
-        table is then emptied, and a ledger stays as it was published. -#}
+    {#- Called at the top of a model or test: if the condition holds, this run has no rows for it. A
+        scratch table is then emptied, a ledger stays as it was published, and a test that can find
+        nothing is not evaluated. -#}
     {%- if current_run() and condition -%}
         {%- do current_run().without_rows.add(model.name) -%}
     {%- endif -%}
+{%- endmacro %}
+
+{% macro is_without_rows(model_name) -%}
+    {#- Whether this run knows that it has no rows for a model. -#}
+    {{ return(current_run() is not none and model_name in current_run().without_rows) }}
 {%- endmacro %}
 
 {% macro rows_follow_from(parts, condition) -%}

@@ -99,9 +99,8 @@
     {%- set day = 'cast(to_date(received_at) as string)' -%}
     {%- set first_rows -%}
         select
-            delivery_id,
+            if({{ is_plain }}, delivery_id, null) as plain_id,
             cast(xxhash64(delivery_id) as string) as id_hash,
-            coalesce({{ is_plain }}, false) as is_plain,
             destination is not null as has_destination,
             {{ day }} as day
         from {{ ref('stg_deliveries') }}
@@ -112,10 +111,10 @@
     {%- if are_few -%}
         {%- set days = rows | map(attribute='day') | select | unique | sort -%}
         {%- set has_destinations = rows | selectattr('has_destination') | list | length > 0 -%}
-        {%- set ids = rows | map(attribute='delivery_id') | list -%}
-        {%- set are_plain = rows and rows | rejectattr('is_plain') | list | length == 0 -%}
-        {%- set first_id = ids | min(case_sensitive=true) if are_plain -%}
-        {%- set last_id = ids | max(case_sensitive=true) if are_plain -%}
+        {%- set ids = rows | map(attribute='plain_id') | list -%}
+        {%- set are_plain = ids and none not in ids -%}
+        {%- set first_id = ids | min(case_sensitive=true) if are_plain else none -%}
+        {%- set last_id = ids | max(case_sensitive=true) if are_plain else none -%}
         {#- literals, which need no join. If two ids share a hash, this run looks for repeated
             deliveries in vain, and nothing else changes. -#}
         {%- set hashes = rows | map(attribute='id_hash') | list -%}

@@ -3,19 +3,17 @@
         suspended triggers, and triggers that need a count and get none. Only those are asked for
         that this run may have. -#}
     {%- set run = current_run() -%}
-    {%- set decided = run.counts.decisions.rows -%}
     {%- set asked = [] -%}
-    {%- if decided | selectattr('status', 'equalto', 'IN_DOUBT') | list -%}
+    {%- if has_decided('IN_DOUBT') -%}
         {%- do asked.append(doubts_found()) -%}
     {%- endif -%}
     {%- if run.has_landed('rejected_landings') -%}
         {%- do asked.append(rejections_found()) -%}
     {%- endif -%}
-    {%- if queue_facts().has_suspended or 'trigger_states' not in run.without_rows -%}
+    {%- if queue_facts().has_suspended or not is_without_rows('trigger_states') -%}
         {%- do asked.append(suspensions_found()) -%}
     {%- endif -%}
-    {%- if decided | selectattr('decided_by', 'equalto', 'COUNT')
-        | selectattr('redelivery', 'equalto', 'UNDEFINED') | list -%}
+    {%- if has_decided('NEW', 'COUNT') -%}
         {%- do asked.append(uncounted_found()) -%}
     {%- endif -%}
     {%- if run.moves_event_time(var('event_time_leap_ms')) -%}

@@ -1,3 +1,4 @@
+{%- do no_rows_where(not has_found('undecided')) -%}
 with
 
 in_order as (

@@ -1,3 +1,4 @@
+{%- do no_rows_where(is_empty(ref('in_execution_this_run'))) -%}
 -- A delivery that waited for an unfinished document of its key is not found new by history once the
 -- document has succeeded or was interrupted, however late that is reported.
 {%- set run = checked_run(ref('decisions'), ref('in_execution_this_run')) %}

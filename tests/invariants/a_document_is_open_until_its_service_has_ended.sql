@@ -1,3 +1,8 @@
+{%- do no_rows_where(
+    is_without_rows('open_documents')
+    and is_empty(ref('in_execution_this_run'))
+    and is_empty(ref('opened_this_run'))
+) -%}
 {%- set run = checked_run(
     ref('decisions'), ref('in_execution_this_run'), ref('opened_this_run')
 ) %}

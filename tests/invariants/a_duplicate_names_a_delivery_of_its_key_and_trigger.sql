@@ -1,3 +1,4 @@
+{%- do no_rows_where(not has_decided('DUPLICATE', 'HISTORY')) -%}
 {%- set run = checked_run(ref('decisions'), ref('history_matches')) %}
 with
 

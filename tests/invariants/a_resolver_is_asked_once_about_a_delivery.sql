@@ -1,3 +1,4 @@
+{%- do no_rows_where(current_run() and not current_run().found.triggers_with_resolver) -%}
 -- And its answer is one that the rules know, or that it was not asked.
 select
     trigger_name,

@@ -1,3 +1,4 @@
+{%- do no_rows_where(not has_found('suspended')) -%}
 -- It is not acknowledged: it has no status, it waits, and its trigger takes nothing more.
 {%- set run = checked_run(ref('decisions')) %}
 select

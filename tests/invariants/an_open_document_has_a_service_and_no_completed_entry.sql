@@ -1,3 +1,4 @@
+{%- do no_rows_where(is_without_rows('open_documents')) -%}
 select
     open_documents.delivery_id,
     open_documents.trigger_name,

@@ -1,3 +1,4 @@
+{%- do no_rows_where(is_empty(ref('returning_this_run'))) -%}
 -- What waited, was interrupted or was resubmitted is in the queue of the run, with its landed row
 -- or without: what the queue left out would be neither decided nor waiting.
 {%- set run = checked_run(ref('trigger_queue')) %}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt.adapters.spark.session import Cursor
 from dbt_runs import LEDGERS, DbtRuns, failures
 from pyspark.sql import SparkSession
 
@@ -226,6 +228,45 @@ def test_a_run_keeps_its_triggers_if_they_cannot_have_changed(runs: DbtRuns) -> 
     assert runs.rows(
         "select count(*) from {schema}.triggers_this_run where trigger_name = 'nobody''s'"
     ) == [(0,)]
+
+
+def test_a_run_evaluates_the_invariants_that_could_find_something(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute = Cursor.execute
+    skipped: set[str] = set()
+
+    def listen(cursor: Cursor, sql: str, *values: Any) -> None:
+        test = re.search(r'"node_id": "test\.exactly_once\.(\w+)\.', sql)
+        if test and "0 as failures" in sql:
+            skipped.add(test[1])
+        execute(cursor, sql, *values)
+
+    def skipped_by_the_next_run() -> set[str]:
+        skipped.clear()
+        monkeypatch.setattr(Cursor, "execute", listen)
+        runs.run("build", "--selector", "hot_path")
+        monkeypatch.undo()
+        return set(skipped)
+
+    about = {
+        "undecided": {
+            "a_suspended_delivery_waits",
+            "a_chain_stops_at_its_first_undecided_delivery",
+        },
+        "copies": {"a_duplicate_names_a_delivery_of_its_key_and_trigger"},
+        "resolvers": {"a_resolver_is_asked_once_about_a_delivery"},
+        "services": {
+            "a_copy_that_waited_for_a_document_is_not_new_after_it",
+            "a_document_is_open_until_its_service_has_ended",
+            "an_open_document_has_a_service_and_no_completed_entry",
+        },
+        "returns": {"every_returning_delivery_is_taken"},
+    }
+    runs.land("deliveries", [delivery(1)])
+    assert skipped_by_the_next_run() == set().union(*about.values())
+    runs.land("deliveries", [delivery(2, uuid="u1")])
+    assert skipped_by_the_next_run() == set().union(*about.values()) - about["copies"]
 
 
 def test_a_run_writes_the_ledgers_that_it_has_rows_for_and_no_others(runs: DbtRuns) -> None:
