@@ -74,3 +74,15 @@
         False if that is not known. -#}
     {{ return(current_run() is not none and (relation | string) in current_run().empty) }}
 {%- endmacro %}
+
+{% macro spark__get_test_sql(main_sql, fail_calc, warn_if, error_if, limit) -%}
+    {#- As dbt's, but a test that can find nothing in this run is not evaluated (no_rows_where). -#}
+    {%- if is_without_rows(model.name) -%}
+        select
+            0 as failures,
+            false as should_warn,
+            false as should_error
+    {%- else -%}
+        {{ dbt.default__get_test_sql(main_sql, fail_calc, warn_if, error_if, limit) }}
+    {%- endif -%}
+{%- endmacro %}

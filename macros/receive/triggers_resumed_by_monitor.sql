@@ -40,3 +40,21 @@
     {%- endif -%}
     {{ return(resumed) }}
 {%- endmacro %}
+
+{% macro triggers_follow_from_settings(resumed) -%}
+    {#- Called by triggers_this_run: without commands and failures of services its rows follow from
+        the settings and from what the last run published, see rows_follow_from. resumed: the names
+        of triggers that monitors have resumed. -#}
+    {%- set run = current_run() -%}
+    {%- do rows_follow_from(
+        [run.rows_follow_from.trigger_settings, var('history_unavailable'), run.number > 1],
+        run.publishes
+        and not var('preview_triggers')
+        and not resumed
+        and not run.has_landed('trigger_commands')
+        and (
+            not run.has_landed('trigger_executions')
+            or is_empty(ref('in_execution_this_run'))
+        ),
+    ) -%}
+{%- endmacro %}

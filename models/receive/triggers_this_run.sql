@@ -1,17 +1,6 @@
 {%- set resumed = triggers_resumed_by_monitor() -%}
 {%- set run = current_run() -%}
-{#- without commands and failures of services its rows follow from the settings and from what the
-    last run published -#}
-{%- do rows_follow_from(
-    [run.rows_follow_from.trigger_settings, var('history_unavailable'), run.number > 1],
-    run.publishes
-    and not var('preview_triggers')
-    and not resumed
-    and not run.has_landed('trigger_commands')
-    and (
-        not run.has_landed('trigger_executions') or is_empty(ref('in_execution_this_run'))
-    ),
-) if run -%}
+{%- do triggers_follow_from_settings(resumed) if run -%}
 with
 
 settings as (
