@@ -1,7 +1,6 @@
 {#- The view is recreated in every run; a seed that is wrong or half loaded stops the run here,
     before anything is decided. -#}
 {{ config(pre_hook="{{ check_seeds() }}") }}
--- depends_on: {{ ref('trigger_conditions') }}
 -- depends_on: {{ ref('transports') }}
 -- depends_on: {{ ref('decision_rules') }}
 -- depends_on: {{ ref('status_transitions') }}
@@ -16,6 +15,16 @@ triggers as (
         {% endfor -%}
         {{ seed_value('trigger_name', 'string', 'trigger_name') }} as trigger_name
     from {{ ref('triggers') }}
+
+),
+
+subscribed as (
+
+    select
+        trigger_name,
+        sort_array(collect_set(document_type)) as document_types
+    from {{ typed_seed('trigger_conditions') }}
+    group by trigger_name
 
 ),
 
@@ -49,9 +58,11 @@ with_defaults as (
                 coalesce({{ value }}, cast('{{ default }}' as {{ type }})) as {{ setting }},
             {% endif -%}
         {%- endfor %}
+        coalesce(subscribed.document_types, array()) as document_types,
         known_triggers.resumed_at
     from triggers
     full outer join known_triggers on triggers.trigger_name = known_triggers.trigger_name
+    left join subscribed on triggers.trigger_name = subscribed.trigger_name
 
 ),
 

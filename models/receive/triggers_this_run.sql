@@ -141,21 +141,10 @@ suspended as (
 
 ),
 
-subscribed as (
-
-    select
-        trigger_name,
-        collect_set(document_type) as document_types
-    from {{ typed_seed('trigger_conditions') }}
-    group by trigger_name
-
-),
-
 known as (
 
     select
         settings.* except (resumed_at),
-        coalesce(subscribed.document_types, array()) as document_types,
         states.trigger_name is null as is_first_seen,
         not settings.is_in_seed and retired.trigger_name is not null as is_retired,
         states.history_removed_until,
@@ -186,7 +175,6 @@ known as (
     left join suspended on settings.trigger_name = suspended.trigger_name
     left join resumed_by_monitor on settings.trigger_name = resumed_by_monitor.trigger_name
     left join retired on settings.trigger_name = retired.trigger_name
-    left join subscribed on settings.trigger_name = subscribed.trigger_name
 
 ),
 
