@@ -159,6 +159,18 @@ def test_incremental_models_of_a_project_are_those_of_dbt_spark(shop: Shop) -> N
         assert shop.rows("select * from {schema}.latest_totals") == [("C1", total)]
 
 
+def test_tests_of_a_project_are_those_of_dbt(shop: Shop) -> None:
+    """They know no macro of the package by its name alone, and none is left out."""
+    (shop.folder / "models" / "customers.sql").write_text("select 'C1' as customer")
+    properties = {"name": "customers", "columns": [{"name": "customer", "data_tests": ["unique"]}]}
+    models = shop.folder / "models" / "customers.yml"
+    models.write_text(yaml.safe_dump({"models": [properties]}))
+    shop.dbt("build", "--select", "customers")
+    (shop.folder / "models" / "customers.sql").write_text("select explode(array(1, 1)) as customer")
+    with pytest.raises(AssertionError, match="unique_customers_customer: Got 1 result"):
+        shop.dbt("build", "--select", "customers")
+
+
 def test_seeds_of_a_project_are_those_of_dbt(shop: Shop) -> None:
     """Only the package's seeds are tables of text, with any names that dbt takes for columns."""
     (shop.folder / "seeds" / "countries.csv").write_text("country,unit price\nPL,007\n")
