@@ -218,7 +218,7 @@ class Engine:
         return False
 
     def forget_in_memory(self, names: Iterable[str]) -> None:
-        """Drop the temporary views that keep_in_memory has made."""
+        """Drop the temporary views that keep_in_memory or keep_version_in_memory has made."""
 
 
 def run_in(spark: SparkSession) -> Run:

@@ -208,7 +208,7 @@ class SessionEngine(Engine):
         kept = _kept.setdefault(self._session, {})
         if self.version_in_memory(relation) != version:
             if relation in kept:
-                self.forget_in_memory([kept.pop(relation).name])
+                self.forget_in_memory([kept[relation].name])
             name = f"{relation.replace('.', '_')}_at_{version}"
             rows = self.keep_in_memory(relation, name, snapshot)
             if rows is None:
@@ -258,8 +258,11 @@ class SessionEngine(Engine):
 
     @errors_in_one_line()
     def forget_in_memory(self, names: Iterable[str]) -> None:
+        kept = _kept.get(self._session, {})
         for name in names:
             self._session.catalog.dropTempView(name)
+            for relation in [place for place, copy in kept.items() if copy.name == name]:
+                del kept[relation]
 
     def _snapshots(self, table: Any) -> dict[str, str]:
         return {name: str(ref.snapshotId()) for name, ref in self._entries(table.refs()).items()}

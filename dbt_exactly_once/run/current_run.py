@@ -33,6 +33,8 @@ class Run(Publication):
     notes: dict[str, dict[str, Any]] = field(default_factory=dict)
     # the names of the copies that this run alone reads
     copies: list[str] = field(default_factory=list)
+    # the names of copies that later runs may read too, if nobody else had a hand in their tables
+    unproven_copies: list[str] = field(default_factory=list)
     # the names of the copies that have no rows
     empty: set[str] = field(default_factory=set)
     # the models of scratch tables and ledgers that this run has no rows for

@@ -41,6 +41,7 @@ def publish(state: State, run: Run, has_news: bool, findings: Sequence[str]) -> 
         run.messages += _summary("preview, nothing is published", taken, parts, by_status)
         run.messages += findings
         return
+    guard_scratch(state, run)
     if not has_news:
         run.messages.append("nothing new, nothing published")
         return
@@ -50,7 +51,6 @@ def publish(state: State, run: Run, has_news: bool, findings: Sequence[str]) -> 
             f"exactly_once: run {run.run_id} has not written {', '.join(sorted(unwritten))} "
             "and publishes nothing: use `dbt build` or `dbt run`"
         )
-    guard_scratch(state, run)
     state.publications.publish(run)
     # the tags, as the start of this run has left them
     tagged = {name: {tag_of(state): consumed or ""} for name, consumed in run.consumed.items()}
@@ -70,7 +70,7 @@ def end(state: State, run: Run, variables: Mapping[str, Any]) -> None:
     """
     upkeep_every = variables["maintain_every_runs"]
     try:
-        state.engine.forget_in_memory(run.copies)
+        state.engine.forget_in_memory(run.copies + run.unproven_copies)
         _leave_branch(state, run)
         if not run.published:
             if not state.publications.forget(run):

@@ -25,8 +25,8 @@ def guard_lock(state: State, run: Run | None, model: str) -> Run:
 
 
 def guard_scratch(state: State, run: Run) -> None:
-    """Refuse to publish if another run, say one that slept, has written to scratch tables of this
-    run."""
+    """Refuse the work of a run if another one, say one that slept, has written to its scratch
+    tables; else its copies in memory are what their names say."""
     makers = state.engine.snapshot_runs([table.relation for table in state.tables.recreated])
     others = sorted(relation for relation, run_id in makers.items() if run_id != run.run_id)
     if others:
@@ -34,6 +34,7 @@ def guard_scratch(state: State, run: Run) -> None:
             f"exactly_once: {', '.join(others)} was written by run {makers[others[0]]} while run "
             f"{run.run_id} was at work, which publishes nothing; start it again"
         )
+    run.unproven_copies.clear()
 
 
 def guard_ledger(state: State, run: Run | None, ledger: str) -> None:

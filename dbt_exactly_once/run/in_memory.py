@@ -16,11 +16,14 @@ STATE_OF_WORK = ("open_documents", "trigger_states", "waiting_deliveries")
 def keep_in_memory(engine: Engine, run: Run, model: str, relation: str) -> None:
     """Keep the rows of a scratch table or view for this run, if they are few and the engine can.
 
-    The copy is kept for the session if it is known what the rows follow from. The macro
-    `from_memory` looks up the copy of a relation.
+    If it is known what the rows follow from, the copy is kept for the session, unless another run
+    has written to the tables of this one, see guard_scratch. The macro `from_memory` looks up the
+    copy of a relation.
     """
     if model in run.rows_follow_from:
-        _keep_version(engine, run, relation, run.rows_follow_from[model])
+        kept = _keep_version(engine, run, relation, run.rows_follow_from[model])
+        if kept is not None:
+            run.unproven_copies.append(kept.name)
         return
     name = f"{relation.rpartition('.')[2]}_of_{run.run_id.replace('-', '_')}"
     number = engine.keep_in_memory(relation, name)
@@ -51,10 +54,11 @@ def _keep_version(
     version: str,
     snapshot: str | None = None,
     stands_for: str | None = None,
-) -> None:
+) -> Copy | None:
     kept = engine.keep_version_in_memory(relation, version, snapshot)
     if kept is not None:
         _read_from(run, stands_for or relation, kept)
+    return kept
 
 
 def _read_from(run: Run, relation: str, copy: Copy) -> None:

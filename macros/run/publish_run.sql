@@ -28,7 +28,7 @@
     {#- Whether this run has found anything that the last one did not know: only then it publishes.
         If nothing has landed, that may still be a delivery, execution or trigger of before. -#}
     {%- set run = current_run() -%}
-    {%- if run.consumes_more or run.found.decided
+    {%- if run.consumes_more or run.found.decided or run.found.suspended
         or run.counts.trigger_queue.rows | rejectattr('had_waited') | list -%}
         {{ return(true) }}
     {%- endif -%}

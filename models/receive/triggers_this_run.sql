@@ -186,6 +186,7 @@ final as (
         -- whether its row in trigger_states is still right, unless this run suspends it
         not is_retired
         and is_enabled = was_enabled
+        and takes_documents = took_documents
         and suspensions = published_suspensions
         and resumed_at <=> published_resumed_at
         and to_json(settings) <=> to_json(published_settings) as is_as_published,

@@ -260,6 +260,24 @@ def test_a_trigger_that_is_suspended_asks_again_once_it_is_resumed(runs: DbtRuns
     assert runs.rows("select count(*) from {schema}.journal_entries") == [(2 * len(triggers),)]
 
 
+def test_a_trigger_that_a_run_without_landings_suspends_is_asked_for_no_more(
+    runs: DbtRuns,
+) -> None:
+    """The run that suspends it publishes that, the next one what waits, and later ones nothing."""
+    configure(runs, suspend_on_preprocessing_error=True, queue_capacity=1)
+    runs.land("deliveries", [delivery("a", count=0), delivery("b", answer="DOWN")])
+    published = []
+    for minute in range(1, 6):
+        runs.decide(clock=at(minute))
+        published += runs.rows("select count(*) from {schema}.published_runs")
+    assert [row[0] for row in published] == [1, 2, 3, 3, 3]
+    assert waiting(runs) == {"b": "SUSPENDED"}
+    assert calls(runs) == ["b"]
+    assert runs.rows(
+        "select is_suspended, took_documents, suspended_by from {schema}.trigger_states"
+    ) == [(True, False, "b")]
+
+
 def test_a_resolver_that_hangs_costs_its_limit_a_few_times_and_the_rest_waits(
     runs: DbtRuns,
 ) -> None:

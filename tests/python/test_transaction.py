@@ -534,6 +534,45 @@ def test_what_a_sleeping_run_has_written_to_the_tables_of_a_run_is_not_published
     assert statuses(landed) == []
 
 
+def test_what_a_sleeping_run_has_written_is_not_kept_in_memory(
+    landed: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is refused leaves no copy of it to the next run of the session."""
+    table = f"{landed.schema}.triggers_this_run"
+    keep = ExactlyOnce.keep_in_memory
+
+    def replace_first(door: ExactlyOnce, model: str, relation: Any) -> None:
+        if model == "triggers_this_run":
+            engine: Engine = door._engine
+            own = engine.setting(RUN_ID_PROPERTY)
+            engine.set(RUN_ID_PROPERTY, "sleeper")
+            landed.spark.sql(
+                f"create or replace table {table} using iceberg "
+                "tblproperties ('rows-follow-from' = 'what it has read') as "
+                f"select * except (detect_duplicates), false as detect_duplicates from {table}"
+            )
+            engine.set(RUN_ID_PROPERTY, str(own))
+        keep(door, model, relation)
+
+    first, copy = (next(numbers) for _ in range(2))
+    for _ in range(2):
+        landed.decide()
+    landed.run("seed", "--full-refresh")
+    landed.land("deliveries", [delivery(first)])
+    monkeypatch.setattr(ExactlyOnce, "keep_in_memory", replace_first)
+    (told,) = failures(landed.dbt(*RUN))[:1]
+    monkeypatch.undo()
+    assert f"{table} was written by run sleeper while run" in told
+    landed.decide()
+    landed.land("deliveries", [delivery(copy, uuid=f"u{first}")])
+    landed.decide()
+    assert landed.rows(
+        "select delivery_id, status from {schema}.document_status "
+        f"where delivery_id in ('d{first}', 'd{copy}') and trigger_name = 'orders_by_history' "
+        "order by received_at"
+    ) == [(f"d{first}", "NEW"), (f"d{copy}", "DUPLICATE")]
+
+
 def test_a_run_that_has_lost_its_lock_recreates_no_view_of_its_successor(
     landed: DbtRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
