@@ -2,20 +2,16 @@
     {#- A relation of the rows of a landed table that no published run has consumed, with
         landed_file and landed_position. It goes by snapshot, since a clock would miss rows that a
         slow writer commits late; see dbt_exactly_once/landing/landed_rows.py. -#}
-    {%- if current_run() -%}
-        {%- do source('landing', table) -%}
-        {{ adapter.exactly_once.landed_rows(table).unconsumed() }}
-    {%- else -%}
-        {{ landed_before(table, until='now') }}
-    {%- endif -%}
+    {{ landed_before(table, until='unconsumed') }}
 {%- endmacro %}
 
 {% macro landed_before(table, until='consumed') -%}
     {#- A relation of a landed table's rows, with landed_file and landed_position: those that
-        earlier runs have consumed (until 'consumed'), all that this run has frozen ('landed'), all
-        that have landed when it is read ('now'), or, in a view that outlives the run, all that the
-        last published run has consumed when it is read ('judged'). A unit test gives its own rows
-        in place of the table. -#}
+        earlier runs have consumed (until 'consumed'), all that this run has frozen ('landed'), of
+        these only the ones that no run has consumed ('unconsumed'), all that have landed when it is
+        read ('now'), or, in a view that outlives the run, all that the last published run has
+        consumed when it is read ('judged'). A unit test gives its own rows in place of the table.
+    -#}
     {%- set relation = source('landing', table) -%}
     {%- if until == 'now' or not current_run() -%}
         (select *, _file as landed_file, _pos as landed_position from {{ relation }})
@@ -30,7 +26,11 @@
         )
     {%- else -%}
         {%- set landed = adapter.exactly_once.landed_rows(table) -%}
-        {{ landed.until_consumed() if until == 'consumed' else landed.until_landed() }}
+        {%- if until == 'unconsumed' -%}
+            {{ landed.unconsumed() }}
+        {%- else -%}
+            {{ landed.until_consumed() if until == 'consumed' else landed.until_landed() }}
+        {%- endif -%}
     {%- endif -%}
 {%- endmacro %}
 
@@ -38,8 +38,7 @@
     {#- Rows of a landed table with the number of the commit that brought them, as landed_commit:
         Iceberg's names of files are not in that order.
 
-        rows: a relation with landed_file; until: how far the table is read, see landed_before, or
-        'unconsumed' for the rows of landed_since_last_run. -#}
+        rows: a relation with landed_file; until: how far the table is read, see landed_before. -#}
     {%- set files = source('landing', table) ~ '.entries' if not is_unit_test() -%}
     {%- if files and until != 'now' and current_run() -%}
         {%- set landed = adapter.exactly_once.landed_rows(table) -%}

@@ -19,9 +19,15 @@
 {%- set published = adapter.exactly_once.published_since('document_status', last_run_number)
     if in_run else ref('document_status') -%}
 {%- set is_to_be_processed = is_executed() ~ ' and condition_name is not null' -%}
+{%- set is_of_this_run = in_run and last_run_number == in_run.number - 1 -%}
 {%- set days = none -%}
-{%- if in_run and last_run_number == in_run.number - 1 and not queue_facts().takes_earlier -%}
+{%- set until = 'landed' -%}
+{%- if is_of_this_run and not queue_facts().takes_earlier -%}
     {%- set days = queue_facts().landed_days + queue_facts().returning_days -%}
+    {%- if not queue_facts().returning_days -%}
+        {#- no run before has read any of these rows -#}
+        {%- set until = 'unconsumed' -%}
+    {%- endif -%}
 {%- elif in_run -%}
     {%- set days = run_query(
         'select distinct cast(to_date(landed_received_at) as string) from ' ~ published
@@ -29,6 +35,7 @@
     ).columns[0].values() -%}
 {%- endif -%}
 -- depends_on: {{ ref('document_status') }}
+-- depends_on: {{ ref('published_runs') }}
 with
 
 decided as (
@@ -46,10 +53,16 @@ numbered as (
 
     select
         decided.*,
-        published_runs.run_number
+        {% if is_of_this_run -%}
+            cast({{ in_run.number }} as bigint) as run_number
+        {%- else -%}
+            published_runs.run_number
+        {%- endif %}
     from decided
-    inner join {{ ref('published_runs') }} as published_runs
-        on decided.run_id = published_runs.run_id
+    {% if not is_of_this_run -%}
+        inner join {{ ref('published_runs') }} as published_runs
+            on decided.run_id = published_runs.run_id
+    {%- endif %}
 
 ),
 
@@ -59,6 +72,7 @@ with_document as (
         'numbered',
         ['landed_at', 'transport', 'guaranteed', 'uuid', 'track_id', 'event_id', 'errors_to'],
         days | unique | sort if days is not none else none,
+        until,
     ) | indent(4) }}
 
 ),

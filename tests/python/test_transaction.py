@@ -269,6 +269,43 @@ def test_a_run_evaluates_the_invariants_that_could_find_something(
     assert skipped_by_the_next_run() == set().union(*about.values()) - about["copies"]
 
 
+def test_a_run_reads_the_landed_rows_of_earlier_runs_only_if_a_delivery_of_them_returns(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute = Cursor.execute
+    statements: list[str] = []
+
+    def listen(cursor: Cursor, sql: str, *values: Any) -> None:
+        if '"model.exactly_once.new_documents"' in sql and "insert into" in sql:
+            statements.append(sql)
+        execute(cursor, sql, *values)
+
+    def next_run(number: int, command: str | None = None) -> bool:
+        """Whether it reads what earlier runs have read, to get the documents of its deliveries."""
+        at = datetime(2026, 5, 1, 13, number, tzinfo=timezone.utc)
+        if command is not None:
+            row = {"command": command, "issued_at": at, "issued_by": "somebody"}
+            name = {"command_id": f"c{number}", "trigger_name": "orders_by_history"}
+            runs.land("trigger_commands", [{**name, **row}])
+        runs.land("deliveries", [delivery(number, document=f'{{"number": {number}}}')])
+        statements.clear()
+        monkeypatch.setattr(Cursor, "execute", listen)
+        runs.run("build", "--selector", "hot_path")
+        monkeypatch.undo()
+        (statement,) = statements
+        return f"{runs.landing}.deliveries version as of" in statement
+
+    next_run(1)
+    assert not next_run(2)
+    assert not next_run(3, "SUSPEND")
+    assert next_run(4, "RESUME")
+    assert not next_run(5)
+    assert runs.rows(
+        "select delivery_id, run_number, document from {schema}.new_documents "
+        "where trigger_name = 'orders_by_history' order by received_at"
+    ) == [(f"d{n}", 4 if n == 3 else n, f'{{"number": {n}}}') for n in range(1, 6)]
+
+
 def test_a_run_writes_the_ledgers_that_it_has_rows_for_and_no_others(runs: DbtRuns) -> None:
     runs.land("deliveries", [delivery(1)])
     runs.decide()
