@@ -41,16 +41,16 @@ def publish(state: State, run: Run, has_news: bool, findings: Sequence[str]) -> 
         run.messages += _summary("preview, nothing is published", taken, parts, by_status)
         run.messages += findings
         return
-    guard_scratch(state, run)
-    if not has_news:
-        run.messages.append("nothing new, nothing published")
-        return
     unwritten = state.tables.ledgers.keys() - run.written - run.without_rows
     if unwritten:
         raise ExactlyOnceError(
             f"exactly_once: run {run.run_id} has not written {', '.join(sorted(unwritten))} "
             "and publishes nothing: use `dbt build` or `dbt run`"
         )
+    guard_scratch(state, run)
+    if not has_news:
+        run.messages.append("nothing new, nothing published")
+        return
     state.publications.publish(run)
     # the tags, as the start of this run has left them
     tagged = {name: {tag_of(state): consumed or ""} for name, consumed in run.consumed.items()}

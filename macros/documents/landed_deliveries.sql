@@ -57,7 +57,7 @@
 
 {% macro first_landed(table, id) -%}
     {#- The rows of a landed table that no run has consumed: for each id the first that landed. -#}
-    {%- set landed = landed_since_last_run(table) -%}
+    {%- set landed = landed_before(table, until='unconsumed') -%}
     select * except (arrival, landed_commit, landed_file, landed_position)
     from (
         select

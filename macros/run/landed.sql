@@ -1,17 +1,11 @@
-{% macro landed_since_last_run(table) -%}
-    {#- A relation of the rows of a landed table that no published run has consumed, with
-        landed_file and landed_position. It goes by snapshot, since a clock would miss rows that a
-        slow writer commits late; see dbt_exactly_once/landing/landed_rows.py. -#}
-    {{ landed_before(table, until='unconsumed') }}
-{%- endmacro %}
-
 {% macro landed_before(table, until='consumed') -%}
     {#- A relation of a landed table's rows, with landed_file and landed_position: those that
         earlier runs have consumed (until 'consumed'), all that this run has frozen ('landed'), of
-        these only the ones that no run has consumed ('unconsumed'), all that have landed when it is
-        read ('now'), or, in a view that outlives the run, all that the last published run has
-        consumed when it is read ('judged'). A unit test gives its own rows in place of the table.
-    -#}
+        these only the ones that no published run has consumed ('unconsumed'), all that have landed
+        when it is read ('now'), or, in a view that outlives the run, all that the last published
+        run has consumed when it is read ('judged'). It goes by snapshot, since a clock would miss
+        rows that a slow writer commits late; see dbt_exactly_once/landing/landed_rows.py. A unit
+        test gives its own rows in place of the table. -#}
     {%- set relation = source('landing', table) -%}
     {%- if until == 'now' or not current_run() -%}
         (select *, _file as landed_file, _pos as landed_position from {{ relation }})
@@ -24,13 +18,12 @@
                 _pos as landed_position
             from {{ relation }} version as of '{{ adapter.exactly_once.consumed_tag }}'
         )
+    {%- elif until == 'unconsumed' -%}
+        {{ adapter.exactly_once.landed_rows(table).unconsumed() }}
+    {%- elif until == 'consumed' -%}
+        {{ adapter.exactly_once.landed_rows(table).until_consumed() }}
     {%- else -%}
-        {%- set landed = adapter.exactly_once.landed_rows(table) -%}
-        {%- if until == 'unconsumed' -%}
-            {{ landed.unconsumed() }}
-        {%- else -%}
-            {{ landed.until_consumed() if until == 'consumed' else landed.until_landed() }}
-        {%- endif -%}
+        {{ adapter.exactly_once.landed_rows(table).until_landed() }}
     {%- endif -%}
 {%- endmacro %}
 

@@ -16,7 +16,7 @@ edited as (
         select
             landed_file as new_file,
             landed_position as new_position
-        from {{ landed_since_last_run('deliveries') }}
+        from {{ landed_before('deliveries', until='unconsumed') }}
 
     ),
 

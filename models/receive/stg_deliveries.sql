@@ -1,1 +1,1 @@
-select * from {{ landed_since_last_run('deliveries') }}
+select * from {{ landed_before('deliveries', until='unconsumed') }}

@@ -1,2 +1,2 @@
 select * except (landed_file, landed_position)
-from {{ landed_since_last_run('rejected_landings') }}
+from {{ landed_before('rejected_landings', until='unconsumed') }}
