@@ -43,7 +43,7 @@ class ExactlyOnce:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._described: State | None = None
-        self._decision_rules: Sequence[Any] = ()
+        self._decision_rules: Sequence[Mapping[str, str]] = ()
         # the run of this command, from begin to end
         self.run: Run | None = None
 
@@ -175,10 +175,11 @@ class ExactlyOnce:
         """The agate table of a CSV in which every cell is text."""
         return seeds.seed_as_written(path, delimiter)
 
-    def decision_rules(self, path: str) -> Sequence[Any]:
+    def decision_rules(self, path: str) -> Sequence[Mapping[str, str]]:
         """The rows of the CSV of rules, read once in a command; later calls need no path."""
         if path and not self._decision_rules:
-            self._decision_rules = seeds.seed_as_written(path, ",").rows
+            # agate would make a dictionary of a row each time that a column is asked for
+            self._decision_rules = [dict(row) for row in seeds.seed_as_written(path, ",").rows]
         return self._decision_rules
 
     def check_seeds(

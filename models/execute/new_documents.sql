@@ -19,20 +19,26 @@
 {%- set published = adapter.exactly_once.published_since('document_status', last_run_number)
     if in_run else ref('document_status') -%}
 {%- set is_to_be_processed = is_executed() ~ ' and condition_name is not null' -%}
-{%- set is_of_this_run = in_run and last_run_number == in_run.number - 1 -%}
+{%- set days_by_run = [] -%}
+{%- if in_run and (last_run_number != in_run.number - 1 or queue_facts().takes_earlier) -%}
+    {%- do days_by_run.extend(run_query(
+        'select distinct run_id, cast(to_date(landed_received_at) as string) as day from '
+        ~ published ~ ' where ' ~ is_to_be_processed
+    ).rows) -%}
+{%- endif -%}
+{#- runs before that had no such documents are not missed -#}
+{%- set is_of_this_run = in_run
+    and not days_by_run | rejectattr('run_id', 'equalto', in_run.run_id) | list -%}
 {%- set days = none -%}
 {%- set until = 'landed' -%}
-{%- if is_of_this_run and not queue_facts().takes_earlier -%}
+{%- if days_by_run and (not is_of_this_run or queue_facts().takes_earlier) -%}
+    {%- set days = days_by_run | map(attribute='day') -%}
+{%- elif in_run -%}
     {%- set days = queue_facts().landed_days + queue_facts().returning_days -%}
     {%- if not queue_facts().returning_days -%}
         {#- no run before has read any of these rows -#}
         {%- set until = 'unconsumed' -%}
     {%- endif -%}
-{%- elif in_run -%}
-    {%- set days = run_query(
-        'select distinct cast(to_date(landed_received_at) as string) from ' ~ published
-        ~ ' where ' ~ is_to_be_processed
-    ).columns[0].values() -%}
 {%- endif -%}
 -- depends_on: {{ ref('document_status') }}
 -- depends_on: {{ ref('published_runs') }}

@@ -280,17 +280,18 @@ def test_a_run_reads_the_landed_rows_of_earlier_runs_only_if_a_delivery_of_them_
             statements.append(sql)
         execute(cursor, sql, *values)
 
-    def next_run(number: int, command: str | None = None) -> bool:
+    def next_run(number: int, command: str | None = None, **columns: Any) -> bool:
         """Whether it reads what earlier runs have read, to get the documents of its deliveries."""
         at = datetime(2026, 5, 1, 13, number, tzinfo=timezone.utc)
         if command is not None:
             row = {"command": command, "issued_at": at, "issued_by": "somebody"}
             name = {"command_id": f"c{number}", "trigger_name": "orders_by_history"}
             runs.land("trigger_commands", [{**name, **row}])
-        runs.land("deliveries", [delivery(number, document=f'{{"number": {number}}}')])
+        document = f'{{"number": {number}}}'
+        runs.land("deliveries", [delivery(number, document=document, **columns)])
         statements.clear()
         monkeypatch.setattr(Cursor, "execute", listen)
-        runs.run("build", "--selector", "hot_path")
+        runs.run("run", "--select", "tag:transaction", "new_documents", "--no-write-json")
         monkeypatch.undo()
         (statement,) = statements
         return f"{runs.landing}.deliveries version as of" in statement
@@ -300,10 +301,17 @@ def test_a_run_reads_the_landed_rows_of_earlier_runs_only_if_a_delivery_of_them_
     assert not next_run(3, "SUSPEND")
     assert next_run(4, "RESUME")
     assert not next_run(5)
+    # a run without documents to process is not missed
+    next_run(6, uuid="u5", destination="orders_by_history")
+    assert not next_run(7)
+    # and one that was missed is made up for
+    runs.land("deliveries", [delivery(8, document='{"number": 8}')])
+    runs.decide()
+    assert next_run(9)
     assert runs.rows(
         "select delivery_id, run_number, document from {schema}.new_documents "
         "where trigger_name = 'orders_by_history' order by received_at"
-    ) == [(f"d{n}", 4 if n == 3 else n, f'{{"number": {n}}}') for n in range(1, 6)]
+    ) == [(f"d{n}", 4 if n == 3 else n, f'{{"number": {n}}}') for n in (1, 2, 3, 4, 5, 7, 8, 9)]
 
 
 def test_a_run_writes_the_ledgers_that_it_has_rows_for_and_no_others(runs: DbtRuns) -> None:
