@@ -92,7 +92,8 @@ def _maintain(state: State, run: Run, variables: Mapping[str, Any]) -> list[str]
         return ["no upkeep: another run has taken over"]
     try:
         upkeep = Upkeep.of_last(state, run.run_id)
-        return maintenance.maintain(state, upkeep, variables)
+        # a file is an orphan only after a day
+        return maintenance.maintain(state, upkeep, variables, not upkeep.was_done_today())
     except Exception as error:
         return [
             f"upkeep failed, the run is published all the same: {one_line(error)}; "

@@ -60,11 +60,14 @@ KEPT = {
 }
 
 
-def maintain(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list[str]:
+def maintain(
+    state: State, upkeep: Upkeep, variables: Mapping[str, Any], with_orphans: bool
+) -> list[str]:
     """Compact, delete old rows, snapshots and files that nothing refers to; returns what it freed.
 
     variables: keep_snapshots_hours, and keep_statuses_days, keep_journal_days and
-    keep_landed_days, None to keep all.
+    keep_landed_days, None to keep all. with_orphans: whether files of killed runs are looked for,
+    which takes as long as all the rest.
     """
     for table in (*state.tables.ledgers.values(), *state.tables.landed.values()):
         _add_properties(state, table)
@@ -81,16 +84,20 @@ def maintain(state: State, upkeep: Upkeep, variables: Mapping[str, Any]) -> list
     now = datetime.now(timezone.utc)
     kept = timedelta(hours=float(variables["keep_snapshots_hours"]))
     older_than = now - kept
-    # Iceberg refuses less than a day, since a file may belong to a write in progress
-    orphans_before = now - max(kept, timedelta(days=1, minutes=1))
+    expires: list[tuple[Table, datetime]] = []
     for table in state.tables.ledgers.values():
-        messages += _expire(state, table, older_than, orphans_before)
+        expires.append((table, older_than))
     for name, table in state.tables.landed.items():
         times = (_committed_at(state, table, at) for at in _consumed(state, upkeep, name))
-        unread_since = min([older_than, *filter(None, times)])
-        messages += _expire(state, table, unread_since, orphans_before)
+        expires.append((table, min([older_than, *filter(None, times)])))
     for table in state.tables.existing_scratch():
-        messages += _expire(state, table, now, orphans_before)
+        expires.append((table, now))
+    # Iceberg refuses less than a day, since a file may belong to a write in progress
+    orphans_before = now - max(kept, timedelta(days=1, minutes=1))
+    for table, time in expires:
+        if "main" in state.engine.refs([table.relation])[table.relation]:
+            messages += _expire(state, table, time)
+            messages += _delete_orphans(state, table, orphans_before) if with_orphans else []
     return messages or ["nothing to compact, to forget or to delete"]
 
 
@@ -247,27 +254,21 @@ def _committed_at(state: State, table: Table, snapshot: str | None) -> datetime 
     return datetime.fromtimestamp(int(found[0][0]) / 1e6, timezone.utc) if found else None
 
 
-def _expire(
-    state: State, table: Table, older_than: datetime, orphans_before: datetime
-) -> list[str]:
-    """Expire snapshots that no tag names, and delete files that no snapshot names."""
-    if "main" not in state.engine.refs([table.relation])[table.relation]:
-        return []
-    name = state.tables.full_name(table)
+def _expire(state: State, table: Table, older_than: datetime) -> list[str]:
+    """Expire snapshots that no tag names, with their files."""
     expired = state.engine.rows(
-        f"call {state.engine.catalog()}.system.expire_snapshots(table => '{name}', "
+        f"call {state.engine.catalog()}.system.expire_snapshots("
+        f"table => '{state.tables.full_name(table)}', "
         f"older_than => {time_literal(older_than)}, retain_last => 1)"
     )[0]
     deleted = sum(int(count or 0) for count in expired)
-    orphans = len(
-        state.engine.rows(
-            f"call {state.engine.catalog()}.system.remove_orphan_files("
-            f"table => '{name}', older_than => {time_literal(orphans_before)})"
-        )
+    return [f"{table.name}: {deleted} files of old snapshots deleted"] if deleted else []
+
+
+def _delete_orphans(state: State, table: Table, older_than: datetime) -> list[str]:
+    """Delete files that no snapshot names."""
+    orphans = state.engine.rows(
+        f"call {state.engine.catalog()}.system.remove_orphan_files("
+        f"table => '{state.tables.full_name(table)}', older_than => {time_literal(older_than)})"
     )
-    messages = []
-    if deleted:
-        messages.append(f"{table.name}: {deleted} files of old snapshots deleted")
-    if orphans:
-        messages.append(f"{table.name}: {orphans} files of killed runs deleted")
-    return messages
+    return [f"{table.name}: {len(orphans)} files of killed runs deleted"] if orphans else []

@@ -51,7 +51,7 @@ class Operations:
         with self._upkeep() as upkeep:
             if upkeep.is_first:
                 return ["no run is published yet, so there is nothing to keep up"]
-            return maintenance.maintain(self._state, upkeep, self._variables)
+            return maintenance.maintain(self._state, upkeep, self._variables, True)
 
     def rebuild_history(self, entries: str) -> str:
         """Rebuild history_ledger; returns how far back it reaches. See Upkeep.rebuild_history.

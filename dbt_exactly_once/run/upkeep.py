@@ -105,6 +105,15 @@ class Upkeep:
         self._record(kind, publication, before or mains, publishes)
         self._publications.publish(publication)
 
+    def was_done_today(self) -> bool:
+        """Whether ledgers were compacted in the last 24 hours."""
+        return bool(
+            self._engine.rows(
+                f"select 1 from {self._tables.record.relation} where kind = 'compaction' "
+                "and published_at > current_timestamp() - interval 1 day limit 1"
+            )
+        )
+
     def record_compaction(self) -> None:
         """Record main of ledgers that were compacted since the last row of published_runs."""
         published = self._last["ledger_publishes"]

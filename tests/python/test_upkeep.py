@@ -249,14 +249,20 @@ def _profile(folder: Path) -> Path:
     return folder
 
 
+def leave_orphan(lake: Path, runs: DbtRuns) -> Path:
+    """The file that a run wrote which was killed days ago."""
+    orphan = lake / "warehouse" / runs.schema / "history_ledger" / "data" / "killed.parquet"
+    orphan.parent.mkdir(parents=True, exist_ok=True)
+    orphan.write_bytes(b"half a file")
+    os.utime(orphan, times=(time.time() - 3 * 86_400,) * 2)
+    return orphan
+
+
 def test_upkeep_leaves_few_files_and_snapshots_and_the_next_run_goes_on(
     runs: DbtRuns, lake: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     tell_a_story(runs)
-    # what a run wrote that was killed days ago
-    orphan = lake / "warehouse" / runs.schema / "history_ledger" / "data" / "killed.parquet"
-    orphan.write_bytes(b"half a file")
-    os.utime(orphan, times=(time.time() - 3 * 86_400,) * 2)
+    orphan = leave_orphan(lake, runs)
     before = runs.rows(HISTORY)
     statuses = runs.rows("select * from {schema}.document_status order by all")
     files = "select count(*) from {schema}.history_ledger.files"
@@ -475,19 +481,27 @@ def test_a_wrong_retention_is_told_in_one_line(told: DbtRuns) -> None:
         assert f"variable {name} is {value}: use a" in "\n".join(told.errors)
 
 
-def test_a_run_ends_with_upkeep_every_so_often(runs: DbtRuns) -> None:
+def test_a_run_ends_with_upkeep_every_so_often(runs: DbtRuns, lake: Path) -> None:
     variables = {"maintain_every_runs": 2, "keep_snapshots_hours": 0}
     snapshots = "select count(*) from {schema}.document_status.snapshots"
     for number in (1, 2):
+        orphan = leave_orphan(lake, runs)
         runs.land("deliveries", [delivery(f"d{number}", number)])
         runs.decide(clock=at(number), variables=variables)
         assert (runs.rows(snapshots)[0][0] == 1) == (number == 2)
+        assert orphan.exists() == (number == 1)
+    orphan = leave_orphan(lake, runs)
     runs.land("deliveries", [delivery("copy", 3, uuid="d1")])
     runs.decide(clock=at(3), variables=variables)
     assert runs.rows(
         "select rule_id from {schema}.document_status "
         "where delivery_id = 'copy' and trigger_name = 'records'"
     ) == [("R09",)]
+    runs.land("deliveries", [delivery("d4", 4)])
+    runs.decide(clock=at(4), variables=variables)
+    assert runs.rows(snapshots) == [(1,)]
+    # they are looked for once a day
+    assert orphan.exists()
 
 
 def test_upkeep_first_finishes_what_was_published(
