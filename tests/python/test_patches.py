@@ -21,6 +21,7 @@ from dbt.contracts.graph.nodes import InjectedCTE
 from dbt.flags import get_flags, set_from_args
 from dbt.graph.queue import GraphQueue
 from dbt.task import retry
+from dbt_common.clients.jinja import MacroFuzzEnvironment, get_template
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt_exactly_once.patches import PATCHES, Patch, apply_patches, take_patches_back
@@ -80,6 +81,8 @@ def test_a_member_that_is_replaced_is_called_as_it_was(dbts_own: dict[str, Any])
     assert parameters(dbts_own["open"].__func__) == ["cls", "connection"]
     assert parameters(dbts_own["exception_handler"]) == ["self", "sql"]
     assert parameters(dbts_own["__init__"])[:4] == ["self", "graph", "manifest", "selected"]
+    assert dbts_own["compile"] is None
+    assert parameters(MacroFuzzEnvironment.compile)[:2] == ["self", "source"]
     assert {"execute", "get_relation"} <= dbts_own["_available_"]
 
 
@@ -132,6 +135,28 @@ def test_dbt_still_reads_a_whole_model_to_put_ephemeral_models_into_it(
     dbts_own: dict[str, Any],
 ) -> None:
     assert "sqlparse.parse(sql)" in inspect.getsource(dbts_own["inject_ctes_into_sql"])
+
+
+def test_dbt_still_compiles_a_template_each_time(
+    dbts_own: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[str] = []
+    compile_source = MacroFuzzEnvironment._compile
+
+    def listen(environment: Any, source: str, filename: str) -> Any:
+        compiled.append(source)
+        return compile_source(environment, source, filename)
+
+    monkeypatch.setattr(MacroFuzzEnvironment, "_compile", listen)
+
+    def rendered(**values: int) -> str:
+        return str(get_template("{% do [] %}of this test: {{ number }}", {}).render(values))
+
+    assert [rendered(number=1), rendered(number=2)] == ["of this test: 1", "of this test: 2"]
+    assert len(compiled) == 2
+    begin_command(PROJECT_FOLDER)
+    assert [rendered(number=3), rendered(number=4)] == ["of this test: 3", "of this test: 4"]
+    assert len(compiled) == 3
 
 
 def test_dbt_retry_still_does_not_say_what_is_selected(
