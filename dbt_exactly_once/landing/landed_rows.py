@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dbt_exactly_once.adapter.engine import Engine, literal
-from dbt_exactly_once.landing.landed_tables import LandedTable
+from dbt_exactly_once.landing.landed_tables import SAME_IN, LandedTable
 
 # commits that Iceberg's incremental read covers: it shows all appended rows and skips the others
 PLAIN_COMMITS = {"append", "replace", "delete"}
@@ -119,7 +119,11 @@ class LandedRows:
         return f"(select {WITH_PLACE} from {self.table.relation} {version})"
 
     def _compared(self) -> str:
-        """The landed rows that were not consumed; of equal rows only the copies that were added."""
+        """The landed rows that were not consumed; of equal rows only the copies that were added.
+
+        Requests, commands and reports are consumed once, also if somebody has updated columns of
+        them since that do not tell them apart.
+        """
         columns = ", ".join(name for name, _, _ in self.table.columns)
         content = _content(self.table.columns)
         days = self._on_days()
@@ -129,10 +133,21 @@ class LandedRows:
         )
         landed = numbered.format(f"{columns}, landed_file, landed_position", self.until_landed())
         consumed = numbered.format("1 as one", self._version(self.consumed))
-        return (
-            f"(select {columns}, landed_file, landed_position from ({landed}) as landed left anti "
+        added = (
+            f"select {columns}, landed_file, landed_position from ({landed}) as landed left anti "
             f"join ({consumed}) as consumed on landed.content = consumed.content "
-            "and landed.copy = consumed.copy)"
+            "and landed.copy = consumed.copy"
+        )
+        if self.table.name == "deliveries":
+            # other content under a known id is kept, as REPEATED or CONFLICTING
+            return f"({added})"
+        name = self.table.id_column
+        same = [
+            f"and added.{other} <=> known.{other}" for other in SAME_IN.get(self.table.name, [])
+        ]
+        return (
+            f"(select * from ({added}) as added left anti join {self._version(self.consumed)} "
+            f"as known on added.{name} = known.{name} {' '.join(same)})"
         )
 
     def _on_days(self) -> str:
@@ -171,7 +186,8 @@ class LandedRows:
             ),
             # no ledger keeps the id of a command
             "trigger_commands": (
-                f"select max(started_at) as known_until from {ledgers['published_runs']}",
+                f"select max(started_at) as known_until from {ledgers['published_runs']} "
+                "where kind = 'run'",
                 "issued_at < known_until",
             ),
             "rejected_landings": (

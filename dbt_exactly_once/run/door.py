@@ -21,6 +21,7 @@ from dbt_exactly_once.adapter.lake_version import check_version
 from dbt_exactly_once.adapter.session_engine import engine_of
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_rows import LandedRows
+from dbt_exactly_once.landing.landed_tables import SAME_IN
 from dbt_exactly_once.resolvers.asking import ask_resolvers
 from dbt_exactly_once.resolvers.hooks import load_hooks
 from dbt_exactly_once.run import after_publication, begin, end, filters, seeds
@@ -164,6 +165,10 @@ class ExactlyOnce:
     def append_published(self, node: Mapping[str, Any], sql: str) -> None:
         """Append what a model selects to its table, after publication."""
         after_publication.append_published(self._state, self.run, node, sql)
+
+    def same_in(self, table: str) -> Sequence[str]:
+        """The columns in which rows of one id of a landed table agree if they are the same."""
+        return SAME_IN.get(table, [])
 
     # ---------------------------------------------------------------- seeds, conditions, resolvers
 

@@ -45,9 +45,10 @@
                     trigger_name,
                     key_hash,
                     min(received_at) as oldest,
-                    count(*) as deliveries
+                    count_if(queue_outcome = 'QUEUED') as deliveries
                 from {{ queue }}
-                where queue_outcome = 'QUEUED' and uses_history
+                -- history is asked for the key of a recovery that is held, see history_matches
+                where uses_history and (queue_outcome = 'QUEUED' or origin = 'RECOVERY')
                 group by trigger_name, key_hash, key_check
             )
         {%- endset -%}

@@ -56,14 +56,19 @@
 {%- endmacro %}
 
 {% macro first_landed(table, id) -%}
-    {#- The rows of a landed table that no run has consumed: for each id the first that landed. -#}
+    {#- The rows of a landed table that no run has consumed: for each id the first that landed. Rows
+        of one id that say different things are different ones, and so are rows without an id. -#}
+    {%- set same_in = adapter.exactly_once.same_in(table) if execute else [] -%}
     {%- set landed = landed_before(table, until='unconsumed') -%}
     select * except (arrival, landed_commit, landed_file, landed_position)
     from (
         select
             *,
             row_number() over (
-                partition by {{ id }} order by landed_commit, landed_file, landed_position
+                partition by
+                    {{ ([id] + same_in) | join(', ') }},
+                    if({{ id }} is null, struct(landed_file, landed_position), null)
+                order by landed_commit, landed_file, landed_position
             ) as arrival
         from {{ in_order_of_commits(landed, table, 'unconsumed') }}
     )

@@ -9,7 +9,7 @@
     {%- do check_is_made('explanations') -%}
     {%- if trigger_name is not none -%}
         {#- a trigger that is no longer in the seed still has its decisions -#}
-        {%- do check_trigger(trigger_name, or_decided=true) -%}
+        {%- do check_trigger(trigger_name, or_in=ref('document_status')) -%}
     {%- endif -%}
     {%- set lines = [] -%}
 

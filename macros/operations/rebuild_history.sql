@@ -106,9 +106,24 @@
                     decided_expires_at, {{ expiry('started_at', 'history_time_to_live_ms') }}
                 ) as expires_at,
                 {{ key_hash('trigger_id', 'document_key') }} as key_hash,
-                {{ key_hash('trigger_id', 'document_key', 2) }} as key_check
+                {{ key_hash('trigger_id', 'document_key', 2) }} as key_check,
+                row_number() over (
+                    partition by trigger_name, document_key order by started_at desc, delivery_id
+                ) = 1 as is_last_of_key
             from timed
             where started_at is not null
+
+        ),
+
+        -- copies that wait for an open document do not wait for an earlier one of their key
+        awaited as (
+
+            select awaited.*
+            from {{ awaited_until(last_published('waiting_deliveries')) }} as awaited
+            left anti join {{ last_published('open_documents') }} as open_documents
+                on
+                    awaited.trigger_name = open_documents.trigger_name
+                    and awaited.key_hash = open_documents.key_hash
 
         ),
 
@@ -120,10 +135,11 @@
                     with_expiry.expires_at, with_expiry.service_ended_at, awaited.until
                 ) as completed_expires_at
             from with_expiry
-            left join {{ awaited_until(last_published('waiting_deliveries')) }} as awaited
+            left join awaited
                 on
                     with_expiry.trigger_name = awaited.trigger_name
                     and with_expiry.key_hash = awaited.key_hash
+                    and with_expiry.is_last_of_key
 
         )
 

@@ -19,7 +19,7 @@
         requests them. -#}
     {%- do adapter.exactly_once.ensure_tables(graph) -%}
     {%- if trigger_name is not none -%}
-        {%- do check_trigger(trigger_name) -%}
+        {%- do check_trigger(trigger_name, or_in=ref('trigger_states')) -%}
     {%- endif -%}
     {%- set conditions = [
         ('service = %s', service),

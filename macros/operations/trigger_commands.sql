@@ -58,26 +58,24 @@
     {%- do adapter.exactly_once.ensure_tables(graph) -%}
     {%- if trigger_name is not none -%}
         {#- documents in doubt stay when their trigger leaves the seed -#}
-        {%- do check_trigger(trigger_name, or_decided=true) -%}
+        {%- do check_trigger(trigger_name, or_in=ref('document_status')) -%}
     {%- endif -%}
     {%- do land_command('LOOKED_AT', trigger_name, reason, by) -%}
 {% endmacro %}
 
-{% macro check_trigger(trigger_name, or_decided=false) %}
-    {#- Stop an operation that names a trigger which the seed does not have. or_decided: accept it
-        if it has decided anything. -#}
+{% macro check_trigger(trigger_name, or_in=none) %}
+    {#- Stop an operation that names a trigger which the seed does not have. or_in: a ledger; accept
+        it if that names the trigger. -#}
     {%- do check_is_made('triggers') -%}
     {%- set seeded -%}
         select trim(trigger_name) from {{ ref('triggers') }} order by 1
     {%- endset -%}
-    {%- set decided -%}
-        select 1 from {{ ref('document_status') }}
-        where trigger_name = {{ sql_text(trigger_name) }}
-        limit 1
+    {%- set named -%}
+        select 1 from {{ or_in }} where trigger_name = {{ sql_text(trigger_name) }} limit 1
     {%- endset -%}
     {%- set known = run_query(seeded).columns[0].values() -%}
     {%- if trigger_name not in known
-        and not (or_decided and run_query(decided).rows | length > 0) -%}
+        and not (or_in and run_query(named).rows | length > 0) -%}
         {%- do exceptions.raise_compiler_error(
             'exactly_once: no trigger is named ' ~ trigger_name ~ '; seeds/triggers.csv has '
             ~ known | join(', ')
@@ -92,7 +90,8 @@
         ) -%}
     {%- endif -%}
     {%- do adapter.exactly_once.ensure_tables(graph) -%}
-    {%- do check_trigger(trigger_name) -%}
+    {#- deliveries wait also when their trigger has left the seed -#}
+    {%- do check_trigger(trigger_name, or_in=ref('trigger_states')) -%}
     {%- set decided -%}
         select status from {{ ref('document_status') }}
         where

@@ -39,11 +39,23 @@
         | selectattr('config.materialized', 'equalto', 'incremental') | list -%}
     {%- if run != published and names_ledger and run_query(
         'select 1 from ' ~ last_published('published_runs') ~ ' where run_id = ' ~ sql_text(run)
-    ).rows | length == 0 -%}
+    ).rows | length == 0 and run_query(
+        'select 1 from ' ~ varargs | join(' union all select 1 from ') ~ ' limit 1'
+    ).rows -%}
         {%- do exceptions.raise_compiler_error(
             'exactly_once: ' ~ varargs | join(', ') ~ ' are of a run that was not published, a '
-            ~ 'preview or one that has failed: no ledger knows of it; start `dbt build` first'
+            ~ 'preview or one that has failed or has found nothing new: no ledger knows of it; '
+            ~ 'start `dbt build` first'
         ) -%}
     {%- endif -%}
     {{ return(sql_text(run)) }}
+{%- endmacro %}
+
+{% macro removed_before() -%}
+    {#- Up to which expiry history has no entries any more when a test looks at it: a run removes
+        expired ones after its tests. -#}
+    {%- if not execute or current_run() -%}
+        {{ return("timestamp '0001-01-01'") }}
+    {%- endif -%}
+    (select max(history_removed_before) from {{ last_published('published_runs') }})
 {%- endmacro %}

@@ -94,6 +94,15 @@ brought_up_to_date as (
 
 ),
 
+with_retry as (
+
+    select
+        *,
+        timestampadd(millisecond, retry_interval_ms, last_event_at) as retry_at
+    from brought_up_to_date
+
+),
+
 queued as (
 
     select
@@ -101,11 +110,10 @@ queued as (
         bool_or(suspends_trigger) over (partition by trigger_name) as is_to_be_suspended,
         row_number() over ({{ in_line }}) as queue_number,
         lag(delivery_id) over ({{ in_line }}) as delivery_before,
-        timestampadd(millisecond, retry_interval_ms, last_event_at) as retry_at,
         timestampadd(millisecond, execution_timeout_ms, last_started_at) as interrupted_at,
-        timestampadd(millisecond, execution_timeout_ms, greatest(decided_at, resumed_at))
+        timestampadd(millisecond, execution_timeout_ms, greatest(decided_at, resumed_at, retry_at))
             as overdue_at
-    from brought_up_to_date
+    from with_retry
 
 ),
 
@@ -163,12 +171,12 @@ final as (
                 then concat('its trigger is serial and finishes ', delivery_before, ' first')
             when 'RETRY' then 'an attempt has failed; it is repeated at retry_at'
             when 'DISPATCHED' then if(
-                not begun and overdue_at <= {{ present_time() }},
+                overdue_at <= {{ present_time() }},
                 'its service should have started long ago',
                 'its service should run now'
             )
         end as state_in_words,
-        state = 'DISPATCHED' and not begun and overdue_at <= {{ present_time() }} as is_overdue,
+        state = 'DISPATCHED' and overdue_at <= {{ present_time() }} as is_overdue,
         processing_mode,
         cast(queue_number as bigint) as queue_number,
         attempts,

@@ -115,6 +115,7 @@ judged as (
         coalesce(earlier_of_line.resubmissions, 0) as earlier_resubmissions,
         targets.settled_by_delivery_id,
         case
+            when requests.resubmission_id is null then 'WITHOUT_ID'
             when same_request.reference_id is not null then 'REPEATED'
             when targets.delivery_id is null then 'NO_DECISION'
             when known_triggers.trigger_name is null then 'UNKNOWN_TRIGGER'

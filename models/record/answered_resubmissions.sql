@@ -25,6 +25,7 @@ final as (
                 reason
             ),
             case split_part(refused_for, ' ', 1)
+                when 'WITHOUT_ID' then 'it has no resubmission_id: land it again with one'
                 when 'NO_DECISION' then 'no decision is known for it'
                 when 'UNKNOWN_TRIGGER'
                     then 'its trigger was retired: bring it back into seeds/triggers.csv first'

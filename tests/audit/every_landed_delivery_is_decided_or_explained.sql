@@ -36,12 +36,13 @@ explained as (
 
 ),
 
--- retention forgets statuses of what was received before the last run that it followed
+-- retention forgets statuses and journal entries of what was received before the last run that it
+-- followed
 forgotten as (
 
     select max(event_time) as forgotten_at
     from {{ ref('published_runs') }}
-    where kind = 'run' and run_number <= {{ forgotten_until() }}
+    where kind = 'run' and run_number <= {{ forgotten_until(only_statuses=false) }}
 
 )
 

@@ -83,7 +83,12 @@ final as (
             and entries.key_check <=> expected.key_check
             and entries.started_at <=> expected.started_at
             and entries.expires_at <=> expected.expires_at
-            and (not expected.begins or entries.started_at <=> processing.started_at)
+            and (
+                not expected.begins
+                or entries.started_at <=> processing.started_at
+                -- it has expired before this one, and is removed
+                or (processing.delivery_id is null and entries.started_at < {{ removed_before() }})
+            )
         )
 
 )

@@ -23,6 +23,7 @@ final as (
         -- a document whose executions landed before its decision has its entries from them
         any_value(opened.begun) as has_begun,
         any_value(opened.ended_by) as ended_by,
+        any_value(coalesce(new_documents.expires_at, opened.expires_at)) as expires_at,
         count_if(history_ledger.has_processing) as processing_entries,
         count_if(history_ledger.has_completed) as completed_entries,
         count_if(
@@ -54,6 +55,9 @@ final as (
 select *
 from final
 where
-    processing_entries != if(service is null or has_begun, 1, 0)
-    or completed_entries != if(service is null or ended_by is not null, 1, 0)
-    or wrong_entries > 0
+    (
+        processing_entries != if(service is null or has_begun, 1, 0)
+        or completed_entries != if(service is null or ended_by is not null, 1, 0)
+        or wrong_entries > 0
+    )
+    and not coalesce(expires_at < {{ removed_before() }}, false)

@@ -277,3 +277,16 @@ def test_a_report_without_times_counts_as_recorded_when_a_run_reads_it(
         ("started", "NEW"),
         ("started/recovery-1", "IN_DOUBT"),
     ]
+
+
+def test_a_retry_that_nobody_makes_is_overdue(runs: DbtRuns) -> None:
+    """Its document stands in the way of others, as one does whose service never starts."""
+    report(runs, (1, "late", "TRANSIENT_ERROR", 1))
+    runs.decide(clock=at(2))
+    # it is to be repeated after 10 minutes, and has an hour
+    for minutes, is_overdue in ((70, False), (72, True)):
+        as_of = {"as_of": f"{at(minutes):%Y-%m-%d %H:%M:%S}"}
+        runs.run("run", "--select", "execution_state", variables=as_of)
+        assert runs.rows(
+            "select state, is_overdue from {schema}.execution_state where delivery_id = 'late'"
+        ) == [("DISPATCHED", is_overdue)]

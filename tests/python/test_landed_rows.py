@@ -384,3 +384,91 @@ def test_what_returns_is_decided_or_waits_and_what_was_rejected_shuts_out_nothin
         "select distinct event from {schema}.journal_entries "
         "where happened_at < timestamp '2026-04-29' order by 1"
     ) == [("REFUSED",), ("RESUBMITTED",)]
+
+
+def test_commands_that_somebody_has_updated_act_once(runs: DbtRuns) -> None:
+    commands = [
+        {
+            "command_id": f"c{number}",
+            "trigger_name": "records",
+            "command": command,
+            "issued_at": at(number),
+            "issued_by": "Ann",
+        }
+        for number, command in enumerate(("SUSPEND", "RESUME", "SUSPEND"))
+    ]
+    for number, command in enumerate(commands):
+        runs.land("trigger_commands", [command])
+        runs.decide(clock=at(number))
+    runs.spark.sql(
+        f"update {runs.landing}.trigger_commands set issued_by = null where command = 'RESUME'"
+    )
+    runs.land("deliveries", [delivery("d", 4)])
+    runs.decide(clock=at(5))
+    assert runs.rows("select is_suspended from {schema}.trigger_states order by trigger_name") == [
+        (True,),
+        (False,),
+    ]
+    assert runs.rows(
+        "select event, count(*) from {schema}.journal_entries group by 1 order by 1"
+    ) == [
+        ("RESUMED", 1),
+        ("SUSPENDED", 2),
+    ]
+
+
+def test_a_report_that_its_service_has_updated_is_heard(runs: DbtRuns) -> None:
+    """A service may keep one row for each execution, though it should append."""
+    runs.land("deliveries", [delivery("a", 0)])
+    runs.decide(clock=at(1))
+    runs.land("trigger_executions", [execution("a", "STARTED", 2)])
+    runs.decide(clock=at(3))
+    runs.spark.sql(f"update {runs.landing}.trigger_executions set event = 'SUCCESS'")
+    runs.decide(clock=at(4))
+    assert runs.rows("select count(*) from {schema}.open_documents") == [(0,)]
+
+
+def test_a_command_given_after_the_last_run_counts_where_its_table_has_landed_again(
+    runs: DbtRuns,
+) -> None:
+    """Also after an upkeep."""
+    earlier = {"command_id": "c1", "trigger_name": "nobody", "command": "SUSPEND"}
+    for number in range(2):
+        runs.land("deliveries", [delivery(f"d{number}", number)])
+        runs.land("trigger_commands", [{**earlier, "issued_at": at(number)}])
+        runs.decide(clock=at(number))
+    runs.run(
+        "run-operation",
+        operation="suspend_trigger",
+        arguments_of_operation={"trigger_name": "records"},
+    )
+    runs.run("run-operation", operation="maintain")
+    assert runs.rows("select kind from {schema}.published_runs where kind != 'run' limit 1")
+    table = f"{runs.landing}.trigger_commands"
+    rows = runs.spark.table(table).collect()
+    runs.spark.sql(f"drop table {table} purge")
+    runs.run(
+        "run-operation",
+        operation="resume_trigger",
+        arguments_of_operation={"trigger_name": "ships"},
+    )
+    runs.land("trigger_commands", [row.asDict() for row in rows])
+    runs.land("deliveries", [delivery("last", 4)])
+    runs.decide()
+    assert runs.rows(
+        "select trigger_name from {schema}.waiting_deliveries where delivery_id = 'last'"
+    ) == [("records",)]
+
+
+@pytest.mark.parametrize("name", [None, "the same"])
+def test_reports_without_an_id_of_their_own_are_all_heard(runs: DbtRuns, name: str | None) -> None:
+    runs.land("deliveries", [delivery(name, 0) for name in ("a", "b")])
+    runs.decide(clock=at(1))
+    reports = [execution(name, event, 2) for name in ("a", "b") for event in ("STARTED", "SUCCESS")]
+    runs.land("trigger_executions", [{**report, "execution_id": name} for report in reports])
+    runs.decide(clock=at(3))
+    assert runs.rows("select count(*) from {schema}.open_documents") == [(0,)]
+    assert runs.rows(
+        "select delivery_id, count(*) from {schema}.document_history "
+        "where trigger_name = 'ships' group by 1 order by 1"
+    ) == [("a", 2), ("b", 2)]

@@ -160,6 +160,8 @@ def test_what_suspends_a_trigger_is_lifted_by_itself_and_attempts_count_anew(sce
         "blind": ["HISTORY_ERROR"],
         "stopped": ["OPERATOR"],
     }
+    # it does not know that history could not be read
+    scene.runs.run("test", "--select", "a_decision_names_a_rule_that_matches_its_evidence")
 
     # ---- the monitor answers, operators resume; history still cannot be read
     (scene.runs.folder / "up").touch()

@@ -667,3 +667,75 @@ def test_a_ledger_that_a_later_version_adds_is_made_and_a_lost_one_is_refused(
             exactly_once.operations(graph, "later-2", SET.get).remove_expired_history(EXPIRED)
     finally:
         told.spark.sql(f"call lake.system.register_table('{table}', '{kept}')")
+
+
+def test_a_rebuild_prolongs_no_document_for_copies_that_wait_for_a_later_one(runs: DbtRuns) -> None:
+    """The later one is interrupted: it and its copy are in doubt."""
+    runs.land("deliveries", [delivery("first", 0, uuid="k")])
+    runs.decide(clock=at(1))
+    runs.land(
+        "trigger_executions", [execution("first", event, 1) for event in ("STARTED", "SUCCESS")]
+    )
+    runs.decide(clock=at(2))
+    # the time to live of the first has passed
+    runs.land("deliveries", [delivery("later", 150, uuid="k")])
+    runs.decide(clock=at(151))
+    runs.land("deliveries", [delivery("copy", 155, uuid="k")])
+    runs.decide(clock=at(156))
+    before = runs.rows(HISTORY)
+    runs.run("run-operation", operation="rebuild_history")
+    assert runs.rows(HISTORY) == before
+
+    runs.land("trigger_executions", [execution("later", "STARTED", 157)])
+    runs.decide(clock=at(230))
+    assert runs.rows(
+        "select delivery_id, status from {schema}.document_status where trigger_name = 'ships' "
+        "and delivery_id not in ('first', 'later') order by 1"
+    ) == [("copy", "IN_DOUBT"), ("later/recovery-1", "IN_DOUBT")]
+
+
+def test_tests_pass_after_a_run_that_removes_what_it_adds(runs: DbtRuns) -> None:
+    """And, of the audits, after the journal has forgotten who has left a delivery out."""
+    gate = ("test", "--select", "tag:gate")
+    days = 1440
+    recorded = {"destination": "records"}
+    runs.land(
+        "deliveries",
+        [
+            delivery("of last week", -7 * days, **recorded),
+            delivery("nobody's", 0, document_type="unknown"),
+            delivery("now", 0, **recorded),
+        ],
+    )
+    runs.run("build", "--selector", "hot_path", clock=at(1))
+    assert runs.rows("select distinct delivery_id from {schema}.document_history") == [("now",)]
+    runs.run(*gate, clock=at(2))
+
+    runs.land("deliveries", [delivery("later", 3 * days, **recorded)])
+    runs.decide(clock=at(3 * days))
+    runs.run("run-operation", operation="maintain", variables={"keep_journal_days": 1})
+    assert not runs.rows("select 1 from {schema}.journal_entries where event = 'UNROUTED'")
+    runs.run("test", "--select", "every_landed_delivery_is_decided_or_explained")
+
+    # a run that finds nothing new leaves empty tables
+    runs.run("build", "--selector", "hot_path", clock=at(3 * days))
+    runs.run(*gate, clock=at(3 * days))
+
+
+def test_a_document_whose_recovery_is_held_is_known_to_copies_after_its_time_to_live(
+    runs: DbtRuns,
+) -> None:
+    """Whatever else comes in their run."""
+    held = {"delivery_id": "d/recovery-1", "trigger_name": "ships"}
+    runs.run("run-operation", operation="hold_delivery", arguments_of_operation=held)
+    runs.land("deliveries", [delivery("d", 0, uuid="k")])
+    runs.decide(clock=at(1))
+    runs.land("trigger_executions", [execution("d", "STARTED", 1)])
+    runs.decide(clock=at(2))
+    runs.decide(clock=at(63))
+    runs.land("deliveries", [delivery("copy", 300, uuid="k")])
+    runs.decide(clock=at(301))
+    assert runs.rows(
+        "select delivery_id, status from {schema}.document_status "
+        "where trigger_name = 'ships' order by 1"
+    ) == [("copy", "IN_DOUBT"), ("d", "NEW")]
