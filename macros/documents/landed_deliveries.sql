@@ -57,7 +57,7 @@
 
 {% macro first_landed(table, id) -%}
     {#- The rows of a landed table that no run has consumed: for each id the first that landed. Rows
-        of one id that say different things are different ones, and so are rows without an id. -#}
+        without an id are different ones, and so are reports of one id that say different things. -#}
     {%- set same_in = adapter.exactly_once.same_in(table) if execute else [] -%}
     {%- set landed = landed_before(table, until='unconsumed') -%}
     select * except (arrival, landed_commit, landed_file, landed_position)
