@@ -121,11 +121,15 @@ class LandedRows:
     def _compared(self) -> str:
         """The landed rows that were not consumed; of equal rows only the copies that were added.
 
-        Requests, commands and reports are consumed once, also if somebody has updated columns of
-        them since that do not tell them apart.
+        A request, command or report stays the same row if somebody has updated columns of it that
+        do not tell such rows apart.
         """
         columns = ", ".join(name for name, _, _ in self.table.columns)
         content = _content(self.table.columns)
+        if self.table.name != "deliveries":
+            told_apart = {self.table.id_column, *SAME_IN.get(self.table.name, [])}
+            same = _content([column for column in self.table.columns if column[0] in told_apart])
+            content = f"if({self.table.id_column} is null, {content}, {same})"
         days = self._on_days()
         numbered = (
             f"select {{}}, {content} as content, row_number() over (partition by {content} "
@@ -133,21 +137,10 @@ class LandedRows:
         )
         landed = numbered.format(f"{columns}, landed_file, landed_position", self.until_landed())
         consumed = numbered.format("1 as one", self._version(self.consumed))
-        added = (
-            f"select {columns}, landed_file, landed_position from ({landed}) as landed left anti "
-            f"join ({consumed}) as consumed on landed.content = consumed.content "
-            "and landed.copy = consumed.copy"
-        )
-        if self.table.name == "deliveries":
-            # other content under a known id is kept, as REPEATED or CONFLICTING
-            return f"({added})"
-        name = self.table.id_column
-        same = [
-            f"and added.{other} <=> known.{other}" for other in SAME_IN.get(self.table.name, [])
-        ]
         return (
-            f"(select * from ({added}) as added left anti join {self._version(self.consumed)} "
-            f"as known on added.{name} = known.{name} {' '.join(same)})"
+            f"(select {columns}, landed_file, landed_position from ({landed}) as landed left anti "
+            f"join ({consumed}) as consumed on landed.content = consumed.content "
+            "and landed.copy = consumed.copy)"
         )
 
     def _on_days(self) -> str:

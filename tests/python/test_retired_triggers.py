@@ -51,8 +51,8 @@ def test_a_trigger_is_known_until_it_is_retired_with_nothing_left(runs: DbtRuns)
     configure(runs, "kept")
     runs.decide(clock=NOON + timedelta(minutes=2))
     assert known(runs) == ["gone", "kept", "off"]
-    # what waits there can be held and released
-    for operation in ("hold_delivery", "release_delivery"):
+    # what waits there can be held, released and asked for
+    for operation in ("hold_delivery", "release_delivery", "resubmit"):
         named = {"delivery_id": "d1", "trigger_name": "off"}
         runs.run("run-operation", operation=operation, arguments_of_operation=named)
     told = retire(runs, "off")
