@@ -28,6 +28,11 @@ class Table:
         return f"{self.schema}.{self.name}"
 
     @property
+    def column_list(self) -> str:
+        """The names of the columns, as a select lists them."""
+        return ", ".join(name for name, _, _ in self.columns)
+
+    @property
     def properties(self) -> dict[str, str]:
         """The table's own properties for Iceberg; upkeep gives them to a table that lacks them."""
         return {

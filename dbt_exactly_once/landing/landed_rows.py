@@ -17,7 +17,6 @@ from dbt_exactly_once.landing.landed_tables import SAME_IN, LandedTable
 
 # commits that Iceberg's incremental read covers: it shows all appended rows and skips the others
 PLAIN_COMMITS = {"append", "replace", "delete"}
-WITH_PLACE = "*, _file as landed_file, _pos as landed_position"
 # smaller than Iceberg's own: a few megabytes of documents keep more than one core busy
 IN_SPLITS = "`split-size` = '4194304', `file-open-cost` = '524288'"
 # a condition on more days than these is one on the span from the first to the last
@@ -74,8 +73,9 @@ class LandedRows:
             return self._version(None)
         if self.way == "APPENDED":
             return (
-                f"(select {WITH_PLACE} from {self.table.relation} with (`start-snapshot-id` = "
-                f"'{self.consumed}', `end-snapshot-id` = '{self.landed}', {IN_SPLITS}))"
+                f"(select {self._with_place()} from {self.table.relation} with "
+                f"(`start-snapshot-id` = '{self.consumed}', `end-snapshot-id` = '{self.landed}', "
+                f"{IN_SPLITS}))"
             )
         if self.way == "COMPARED":
             return self._compared()
@@ -114,9 +114,13 @@ class LandedRows:
             ]
         return []
 
+    def _with_place(self) -> str:
+        # other columns, of the user's own, may have any name, also one that the models use
+        return f"{self.table.column_list}, _file as landed_file, _pos as landed_position"
+
     def _version(self, snapshot: str | None) -> str:
         version = "where false" if snapshot is None else f"version as of {snapshot}"
-        return f"(select {WITH_PLACE} from {self.table.relation} {version})"
+        return f"(select {self._with_place()} from {self.table.relation} {version})"
 
     def _compared(self) -> str:
         """The landed rows that were not consumed; of equal rows only the copies that were added.
@@ -124,7 +128,7 @@ class LandedRows:
         A request, command or report stays the same row if somebody has updated columns of it that
         do not tell such rows apart.
         """
-        columns = ", ".join(name for name, _, _ in self.table.columns)
+        columns = self.table.column_list
         content = _content(self.table.columns)
         if self.table.name != "deliveries":
             told_apart = {self.table.id_column, *SAME_IN.get(self.table.name, [])}

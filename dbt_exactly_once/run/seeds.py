@@ -72,7 +72,8 @@ def check_seeds(
     previewed its of_preview. Raises ExactlyOnceError.
     """
     seeds = _as_loaded(state.engine, run, frozen)
-    spark = _Spark(state.engine, state.tables.landed["deliveries"].relation)
+    deliveries = state.tables.landed["deliveries"]
+    spark = _Spark(state.engine, f"(select {deliveries.column_list} from {deliveries.relation})")
     check = SeedCheck(words, defaults, registered, spark)
     problems = check.problems(seeds)
     if not problems:

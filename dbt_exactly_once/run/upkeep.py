@@ -197,7 +197,7 @@ class Upkeep:
         status was deleted.
         """
         history = self._tables.ledgers[HISTORY]
-        columns = ", ".join(name for name, _, _ in history.columns)
+        columns = history.column_list
         bound = self.removed_before
         record = self._tables.record.relation
         imports = [
@@ -238,7 +238,7 @@ class Upkeep:
         the first day of the piece; piece: the condition that chooses it.
         """
         history = self._tables.ledgers[HISTORY]
-        columns = ", ".join(name for name, _, _ in history.columns)
+        columns = history.column_list
         values = {
             "since": since,
             "piece": piece,

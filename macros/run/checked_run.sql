@@ -37,15 +37,25 @@
     {%- set names_ledger = graph.nodes.values()
         | selectattr('unique_id', 'in', model.depends_on.nodes)
         | selectattr('config.materialized', 'equalto', 'incremental') | list -%}
+    {%- set news = [] -%}
+    {#- after a run without them the ledgers are as it would have left them -#}
+    {%- for name, is_news in {
+        'trigger_queue': 'not had_waited',
+        'decisions': 'status is not null',
+        'in_execution_this_run': 'has_news or ended_by is not null'
+    }.items() -%}
+        {%- set node = graph.nodes['model.exactly_once.' ~ name] -%}
+        {%- do news.append(
+            'select 1 from ' ~ api.Relation.create(schema=node.schema, identifier=node.alias)
+            ~ ' where for_run_id = ' ~ sql_text(run) ~ ' and (' ~ is_news ~ ')'
+        ) -%}
+    {%- endfor -%}
     {%- if run != published and names_ledger and run_query(
         'select 1 from ' ~ last_published('published_runs') ~ ' where run_id = ' ~ sql_text(run)
-    ).rows | length == 0 and run_query(
-        'select 1 from ' ~ varargs | join(' union all select 1 from ') ~ ' limit 1'
-    ).rows -%}
+    ).rows | length == 0 and run_query(news | join(' union all ') ~ ' limit 1').rows -%}
         {%- do exceptions.raise_compiler_error(
             'exactly_once: ' ~ varargs | join(', ') ~ ' are of a run that was not published, a '
-            ~ 'preview or one that has failed or has found nothing new: no ledger knows of it; '
-            ~ 'start `dbt build` first'
+            ~ 'preview or one that has failed: no ledger knows of it; start `dbt build` first'
         ) -%}
     {%- endif -%}
     {{ return(sql_text(run)) }}

@@ -7,13 +7,16 @@
         rows that a slow writer commits late; see dbt_exactly_once/landing/landed_rows.py. A unit
         test gives its own rows in place of the table. -#}
     {%- set relation = source('landing', table) -%}
+    {#- others of the user's own may have any name, also one that the models use -#}
+    {%- set columns = graph.sources['source.exactly_once.landing.' ~ table].columns | join(', ')
+        if execute -%}
     {%- if until == 'now' or not current_run() -%}
-        (select *, _file as landed_file, _pos as landed_position from {{ relation }})
+        (select {{ columns }}, _file as landed_file, _pos as landed_position from {{ relation }})
     {%- elif until == 'judged' -%}
         {#- by the tag: the snapshot may expire, and changes with each run -#}
         (
             select
-                *,
+                {{ columns }},
                 _file as landed_file,
                 _pos as landed_position
             from {{ relation }} version as of '{{ adapter.exactly_once.consumed_tag }}'

@@ -472,3 +472,43 @@ def test_reports_without_an_id_of_their_own_are_all_heard(runs: DbtRuns, name: s
         "select delivery_id, count(*) from {schema}.document_history "
         "where trigger_name = 'ships' group by 1 order by 1"
     ) == [("a", 2), ("b", 2)]
+
+
+def test_columns_of_the_users_own_disturb_nothing_whatever_their_names(runs: DbtRuns) -> None:
+    """Not even where they have the names of all columns of the models."""
+    models = [
+        node
+        for node in runs.graph()["nodes"].values()
+        if node["resource_type"] == "model" and node["package_name"] == "exactly_once"
+    ]
+    names = {column for node in models for column in node["columns"]} | {"landing_rank", "content"}
+    for table in ("deliveries", "trigger_executions", "resubmissions", "trigger_commands"):
+        own = names - set(runs.spark.table(f"{runs.landing}.{table}").columns)
+        added = ", ".join(f"{name} string" for name in sorted(own))
+        runs.spark.sql(f"alter table {runs.landing}.{table} add columns ({added})")
+
+    twice = [delivery("d", 0, uuid="d"), delivery("copy", 1, uuid="d"), delivery("e", 2, uuid="e")]
+    runs.land("deliveries", twice)
+    build(runs, 3)
+    runs.land("trigger_executions", [execution("d", "ERROR", 4), execution("e", "STARTED", 4)])
+    runs.land("deliveries", [delivery("e", 2, uuid="again"), delivery("none", 4, transport="x")])
+    build(runs, 5)
+    request = {"resubmission_id": "r", "delivery_id": "d", "trigger_name": "ships"}
+    runs.land("resubmissions", [{**request, "requested_at": at(6), "document": "edited"}])
+    command = {"command_id": "c", "trigger_name": "records", "command": "SUSPEND"}
+    runs.land("trigger_commands", [{**command, "issued_at": at(6)}])
+    result = runs.dbt("build", "--exclude", "resource_type:unit_test", clock=at(70))
+    assert result.success, failures(result)
+    assert runs.rows(
+        "select delivery_id, status from {schema}.document_status where trigger_name = 'ships' "
+        "order by 1"
+    ) == [
+        ("copy", "DUPLICATE"),
+        ("d", "NEW"),
+        ("d/resubmission-1", "NEW"),
+        ("e", "NEW"),
+        ("e/recovery-1", "IN_DOUBT"),
+    ]
+    assert runs.rows(
+        "select delivery_id, document from {schema}.dispatched_documents order by 1"
+    ) == [("d/resubmission-1", "edited")]

@@ -722,6 +722,18 @@ def test_tests_pass_after_a_run_that_removes_what_it_adds(runs: DbtRuns) -> None
     runs.run(*gate, clock=at(3 * days))
 
 
+def test_tests_pass_after_a_run_that_finds_nothing_new(runs: DbtRuns) -> None:
+    """While a document is open and a copy waits for it."""
+    runs.land("deliveries", [delivery("first", 0, uuid="k"), delivery("copy", 1, uuid="k")])
+    runs.decide(clock=at(2))
+    waiting = runs.rows("select delivery_id, reason from {schema}.waiting_deliveries")
+    assert waiting == [("copy", "UNFINISHED_DOCUMENT")]
+    published = runs.rows("select count(*) from {schema}.published_runs")
+    runs.decide(clock=at(3))
+    assert runs.rows("select count(*) from {schema}.published_runs") == published
+    runs.run("test", "--select", "tag:gate", clock=at(4))
+
+
 def test_a_document_whose_recovery_is_held_is_known_to_copies_after_its_time_to_live(
     runs: DbtRuns,
 ) -> None:
