@@ -6,7 +6,7 @@
         - Deliveries that return to the queue: whether any was decided before, and the days on
           which they were received: only these days of the landed table are read, in a run.
         - Deliveries that landed since the last run: their days, whether any names a destination,
-          and whether any landed before. -#}
+          whether any landed before, and on which days: only these are compared with them. -#}
     {%- set run = current_run() -%}
     {%- if run and run.queue_facts -%}
         {{ return(run.queue_facts) }}
@@ -25,6 +25,7 @@
         'has_decided': true,
         'returning_days': none,
         'landed_days': none,
+        'earlier_days': none,
     } -%}
     {%- if run -%}
         {%- do facts.update(trigger_facts()) -%}
@@ -94,7 +95,8 @@
 
 {% macro landed_facts() -%}
     {#- On which days the deliveries were received that landed since the last run, whether any names
-        a destination, and whether an id among them came before or comes twice. -#}
+        a destination, whether an id among them came before or comes twice, and on which days its
+        earlier deliveries were received. -#}
     {%- set is_plain = "delivery_id rlike '^[A-Za-z0-9 _.:/@#+=,-]{1,200}$'" -%}
     {%- set day = 'cast(to_date(received_at) as string)' -%}
     {%- set first_rows -%}
@@ -134,28 +136,51 @@
         {%- set first_id, last_id = found.first_id, found.last_id -%}
         {%- set hashes, comes_twice = none, false -%}
     {%- endif -%}
+    {%- set earlier = came_before(days, first_id, last_id, hashes) -%}
+    {%- set repeated -%}
+        select 1 from {{ earlier }}
+        {% if hashes is none -%}
+            union all
+            select 1 from {{ ref('stg_deliveries') }} group by delivery_id having count(*) > 1
+        {%- endif %}
+        limit 1
+    {%- endset -%}
+    {%- set has_repeated = comes_twice or run_query(repeated).rows | length > 0 -%}
+    {%- set earlier_days = run_query(
+        'select distinct ' ~ day ~ ' as day from ' ~ earlier ~ ' where received_at is not null '
+        ~ 'order by 1'
+    ).columns[0].values() | list if has_repeated else [] -%}
     {{ return({
         'landed_days': days,
         'has_destinations': has_destinations,
-        'has_repeated': comes_twice or came_before(days, first_id, last_id, hashes),
+        'has_repeated': has_repeated,
+        'earlier_days': earlier_days,
     }) }}
 {%- endmacro %}
 
 {% macro came_before(days, first_id, last_id, hashes) -%}
-    {#- Whether a delivery that landed since the last run has an id that landed or was taken before,
-        or that comes twice.
+    {#- A relation of the earlier deliveries, landed or taken, whose ids have landed again since the
+        last run.
 
-        days: those on which they were received. first_id, last_id: files whose ids are all below or
-        all above are not read; none if the ids are not plain, since other text may not mean the
-        same as a literal. hashes: those of the ids if they are few, else none. -#}
-    {%- set query -%}
-        select 1
+        days: those on which the new ones were received. first_id, last_id: files whose ids are all
+        below or all above are not read; none if the ids are not plain, since other text may not
+        mean the same as a literal. hashes: those of the ids if they are few, else none. -#}
+    (
+        select earlier.received_at
         from (
-            select delivery_id
+            select
+                delivery_id,
+                received_at
             from (
-                select delivery_id from {{ landed_before('deliveries') }}
+                select
+                    delivery_id,
+                    received_at
+                from {{ landed_before('deliveries') }}
                 union all
-                select delivery_id from {{ taken_deliveries(days) }}
+                select
+                    delivery_id,
+                    received_at
+                from {{ taken_deliveries(days) }}
             )
             {% if first_id is not none -%}
                 where delivery_id between {{ sql_text(first_id) }} and {{ sql_text(last_id) }}
@@ -166,13 +191,6 @@
         {%- else -%}
             left semi join {{ ref('stg_deliveries') }} as landed
                 on earlier.delivery_id = landed.delivery_id
-            union all
-            select 1
-            from {{ ref('stg_deliveries') }}
-            group by delivery_id
-            having count(*) > 1
         {%- endif %}
-        limit 1
-    {%- endset -%}
-    {{ return(run_query(query).rows | length > 0) }}
+    )
 {%- endmacro %}

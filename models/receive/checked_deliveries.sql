@@ -42,7 +42,7 @@ checked as (
             ) as content
         from {{ accepted_deliveries('consumed') }} as earlier
         left semi join landed on earlier.delivery_id = landed.delivery_id
-        where earlier.landing_rank < 2
+        where earlier.landing_rank < 2 and {{ on_days('earlier.received_at', facts.earlier_days) }}
         group by earlier.delivery_id
 
     ),

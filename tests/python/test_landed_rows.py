@@ -512,3 +512,22 @@ def test_columns_of_the_users_own_disturb_nothing_whatever_their_names(runs: Dbt
     assert runs.rows(
         "select delivery_id, document from {schema}.dispatched_documents order by 1"
     ) == [("d/resubmission-1", "edited")]
+
+
+def test_an_id_that_lands_again_is_compared_on_its_days_alone(runs: DbtRuns) -> None:
+    """A landed table may hold years of documents: those of other days are not read."""
+    runs.land("deliveries", [delivery("a", 0)])
+    runs.decide(clock=at(1))
+    runs.land("deliveries", [delivery("b", DAY)])
+    runs.decide(clock=at(DAY + 1))
+    ((place,),) = runs.rows(
+        "select file_path from {landing}.deliveries.files "
+        "where readable_metrics.delivery_id.upper_bound = 'a'"
+    )
+    Path(place.removeprefix("file:")).unlink()
+    runs.land("deliveries", [delivery("b", DAY), delivery("c", DAY), delivery("c", 2 * DAY)])
+    runs.decide(clock=at(2 * DAY + 1))
+    assert runs.rows("select delivery_id, reason from {schema}.rejected_deliveries order by 1") == [
+        ("b", "REPEATED"),
+        ("c", "CONFLICTING"),
+    ]
