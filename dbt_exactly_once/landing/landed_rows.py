@@ -28,8 +28,9 @@ class LandedRows:
     """How one landed table is read between two of its snapshots.
 
     way: NONE, ALL, APPENDED, COMPARED or KNOWN (to the ledgers). commits: how many have appended
-    rows; may_miss_consumed: whether consumed rows may have been removed; days: on which days
-    versions are compared, None for all.
+    rows; may_miss_consumed: whether consumed rows may have been removed; was_compacted: whether
+    appended files may have been merged since; days: on which days versions are compared, None for
+    all.
     """
 
     table: LandedTable
@@ -38,6 +39,7 @@ class LandedRows:
     way: str
     commits: int = 0
     may_miss_consumed: bool = False
+    was_compacted: bool = False
     days: tuple[str | None, ...] | None = None
     ledgers: Mapping[str, str] = field(default_factory=dict)
 
@@ -61,10 +63,11 @@ class LandedRows:
         kinds = engine.commits_between(table.relation, consumed, landed)
         if kinds is not None and set(kinds) <= PLAIN_COMMITS:
             appends = kinds.count("append")
-            return cls(table, consumed, landed, "APPENDED", appends, "delete" in kinds)
+            removed, compacted = "delete" in kinds, "replace" in kinds
+            return cls(table, consumed, landed, "APPENDED", appends, removed, compacted)
         if engine.has_snapshot(table.relation, consumed):
             days = _days_of_new_files(engine, table, consumed, landed)
-            return cls(table, consumed, landed, "COMPARED", 2, True, days)
+            return cls(table, consumed, landed, "COMPARED", 2, True, days=days)
         return cls(table, consumed, landed, "KNOWN", 2, True, ledgers=ledgers)
 
     def unconsumed(self) -> str:
@@ -84,8 +87,18 @@ class LandedRows:
         return self.until_landed()
 
     def files(self) -> str | None:
-        """Iceberg's table of the files that this run has frozen; None if there is none."""
-        return self.landed and f"{self.table.relation}.entries version as of {self.landed}"
+        """A relation of the files that this run reads, with the sequence_number of the commit that
+        brought each; None if there are none."""
+        if self.was_compacted:
+            # the frozen snapshot does not name the appended files any more
+            return (
+                "(select data_file.file_path, min(sequence_number) as sequence_number "
+                f"from {self.table.relation}.all_entries group by data_file.file_path)"
+            )
+        return self.landed and (
+            "(select data_file.file_path, sequence_number "
+            f"from {self.table.relation}.entries version as of {self.landed})"
+        )
 
     def until_landed(self) -> str:
         """A relation of all rows that this run has frozen."""

@@ -1,8 +1,9 @@
 """`maintain`: compact the tables, delete old rows and snapshots, and files that nothing refers to.
 
-Compaction changes no row. It makes one commit on main of each table, and a row in published_runs
+Compaction changes no row. It makes one commit on main of each ledger, and a row in published_runs
 names the new snapshot before there is a second commit. So main is recognized by its parent, even if
-another program has let the published snapshot expire.
+another program has let the published snapshot expire. Of the landed tables, those are compacted
+that have a row for each delivery: a run looks for repeated ids in all files, 1 ms each.
 """
 
 from __future__ import annotations
@@ -13,11 +14,18 @@ from typing import Any
 
 from dbt_exactly_once.adapter.engine import time_literal
 from dbt_exactly_once.adapter.tables import Table
+from dbt_exactly_once.errors import one_line
 from dbt_exactly_once.landing.landed_rows import LandedRows, landed_delivery_id
 from dbt_exactly_once.landing.landed_tables import CONSUMED_TAG
 from dbt_exactly_once.run.publication import HISTORY
 from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.upkeep import Upkeep
+
+# not the others: of their rows with one id the first counts, by commit, file and position
+COMPACTED_LANDED = ("deliveries", "trigger_executions")
+MERGE_ALL = {"min-input-files": "2", "delete-file-threshold": "1"}
+# a larger file would be written anew in each upkeep until it has reached that size
+MERGE_SMALL = {"target-file-size-bytes": str(64 << 20)}
 
 # conditions that spare old rows which later runs and rebuild_history still read. Journal entries:
 # requests and ids that were used, how documents ended that did not complete, what services reported
@@ -81,6 +89,8 @@ def maintain(
         procedure = f"{state.engine.catalog()}.system.rewrite_manifests"
         state.engine.rows(f"call {procedure}('{state.tables.full_name(table)}')")
     upkeep.record_compaction()
+    for name in COMPACTED_LANDED:
+        messages += _compact_landed(state, name)
     now = datetime.now(timezone.utc)
     kept = timedelta(hours=float(variables["keep_snapshots_hours"]))
     older_than = now - kept
@@ -233,15 +243,25 @@ def _in_doubt(state: State) -> str:
     )
 
 
-def _compact(state: State, name: str, table: Table) -> list[str]:
+def _compact(
+    state: State, name: str, table: Table, options: Mapping[str, str] = MERGE_ALL
+) -> list[str]:
     """Merge many files into few; history is sorted, so that a lookup of a key reads few files."""
     order = "strategy => 'sort', sort_order => 'key_hash', " if name == HISTORY else ""
+    listed = ", ".join(f"'{key}', '{value}'" for key, value in options.items())
     files, made = state.engine.rows(
         f"call {state.engine.catalog()}.system.rewrite_data_files("
-        f"table => '{state.tables.full_name(table)}', {order}"
-        "options => map('min-input-files', '2', 'delete-file-threshold', '1'))"
+        f"table => '{state.tables.full_name(table)}', {order}options => map({listed}))"
     )[0][:2]
     return [f"{name}: {made} files made of {files}"] if files else []
+
+
+def _compact_landed(state: State, name: str) -> list[str]:
+    """Merge small files of a landed table, unless another program changes them at that moment."""
+    try:
+        return _compact(state, name, state.tables.landed[name], MERGE_SMALL)
+    except Exception as error:
+        return [f"{name}: not compacted, the next upkeep tries again: {one_line(error)}"]
 
 
 def _committed_at(state: State, table: Table, snapshot: str | None) -> datetime | None:

@@ -35,7 +35,8 @@
         Iceberg's names of files are not in that order.
 
         rows: a relation with landed_file; until: how far the table is read, see landed_before. -#}
-    {%- set files = source('landing', table) ~ '.entries' if not is_unit_test() -%}
+    {%- set files = '(select data_file.file_path, sequence_number from '
+        ~ source('landing', table) ~ '.entries)' if not is_unit_test() -%}
     {%- if files and until != 'now' and current_run() -%}
         {%- set landed = adapter.exactly_once.landed_rows(table) -%}
         {#- with one commit since the last run there is no order to find out -#}
@@ -47,13 +48,7 @@
             {{ 'files.sequence_number' if files else '0L' }} as landed_commit
         from {{ rows }} as landed
         {% if files -%}
-            left join (
-                select
-                    data_file.file_path,
-                    sequence_number
-                from {{ files }}
-            ) as files
-                on landed.landed_file = files.file_path
+            left join {{ files }} as files on landed.landed_file = files.file_path
         {%- endif %}
     )
 {%- endmacro %}

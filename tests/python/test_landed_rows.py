@@ -531,3 +531,39 @@ def test_an_id_that_lands_again_is_compared_on_its_days_alone(runs: DbtRuns) -> 
         ("b", "REPEATED"),
         ("c", "CONFLICTING"),
     ]
+
+
+def test_the_row_that_landed_first_rules_also_if_the_table_was_compacted_since(
+    runs: DbtRuns,
+) -> None:
+    """Of two commits that no run has consumed, whatever their files are called."""
+    landed = f"{runs.landing}.deliveries"
+    runs.spark.sql(f"alter table {landed} set tblproperties ('write.distribution-mode' = 'none')")
+    runs.land("deliveries", [delivery("a", 0)])
+    runs.decide(clock=at(1))
+    # two files, the second of which has c
+    runs.spark.sql(
+        f"insert into {landed} (delivery_id, received_at, landed_at, transport, document_type, "
+        "guaranteed, uuid, redelivery_count) select if(id = 0, 'b', 'c'), "
+        "timestamp '2026-05-01 12:02:00', timestamp '2026-05-01 12:02:00', 'RABBITMQ', "
+        "'order.created', true, if(id = 0, 'b', 'first'), 0 from range(0, 2, 1, 2)"
+    )
+    runs.land("deliveries", [delivery("c", 2, uuid="second")])
+    first, second = (
+        runs.rows(f"select distinct _file from {landed} where uuid = '{uuid}'")[0][0]
+        for uuid in ("first", "second")
+    )
+    assert Path(second).name < Path(first).name, "by their names the second one would rule"
+    runs.spark.sql(
+        f"call lake.system.rewrite_data_files('lake.{landed}', "
+        "options => map('rewrite-all', 'true'))"
+    )
+    runs.land("deliveries", [delivery("d", 2)])
+    build(runs, 3)
+    assert runs.rows("select delivery_id, reason from {schema}.rejected_deliveries") == [
+        ("c", "CONFLICTING")
+    ]
+    assert runs.rows(
+        "select document_key from {schema}.document_status "
+        "where delivery_id = 'c' and trigger_name = 'records'"
+    ) == [("first",)]

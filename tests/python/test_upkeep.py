@@ -301,15 +301,60 @@ def test_what_runs_read_has_few_manifests(runs: DbtRuns) -> None:
     runs.spark.sql(unset.format(schema=runs.schema, key=merges))
     for number in range(12):
         runs.land("deliveries", [delivery(f"d{number}", number)])
+    assert runs.rows("select count(*) from {landing}.deliveries.files")[0][0] >= 12
+    assert runs.rows("select count(*) from {landing}.deliveries.manifests")[0][0] <= 10
     runs.run("run-operation", operation="maintain")
     runs.decide(clock=at(20))
     properties = runs.rows("show tblproperties {schema}.document_status")
     assert (merges, "10") in {(row[0], row[1]) for row in properties}
-    assert runs.rows("select count(*) from {landing}.deliveries.files")[0][0] >= 12
     assert runs.rows("select count(*) from {landing}.deliveries.manifests")[0][0] <= 10
     # manifests of deliveries that no run had taken were merged too
     decided = "select count(*) from {schema}.document_status where trigger_name = 'records'"
     assert runs.rows(decided) == [(13,)]
+
+
+def test_landed_deliveries_are_compacted_whether_runs_have_taken_them_or_not(
+    runs: DbtRuns, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A run looks for repeated ids in all of their files, and a loop lands one in each round."""
+    decided = (
+        "select delivery_id, status from {schema}.document_status where trigger_name = 'records' "
+        "order by decided_at, delivery_id"
+    )
+    files = "select count(*) from {landing}.deliveries.files"
+    for number in range(4):
+        runs.land("deliveries", [delivery(f"taken {number}", number)])
+    runs.decide(clock=at(5))
+    for number in range(4):
+        runs.land("deliveries", [delivery(f"new {number}", 6 + number)])
+    runs.run("run-operation", operation="maintain")
+    assert runs.rows(files) == [(1,)]
+    runs.land("deliveries", [delivery("taken 0", 0), delivery("copy", 11, uuid="new 1")])
+    runs.decide(clock=at(12))
+    assert runs.rows(decided)[4:] == [
+        ("copy", "DUPLICATE"),
+        *((f"new {number}", "NEW") for number in range(4)),
+    ]
+    assert runs.rows("select delivery_id, reason from {schema}.rejected_deliveries") == [
+        ("taken 0", "REPEATED")
+    ]
+    runs.run("test", "--select", "every_landed_delivery_is_decided_or_explained")
+
+    # a table that cannot be rewritten now stops no upkeep
+    for number in range(5):
+        runs.land("deliveries", [delivery(f"later {number}", 13 + number)])
+    ((place,),) = runs.rows(
+        "select file_path from {landing}.deliveries.files "
+        "where readable_metrics.delivery_id.upper_bound = 'later 4'"
+    )
+    kept = Path(place.removeprefix("file:"))
+    kept.rename(kept.with_suffix(".kept"))
+    capfd.readouterr()
+    runs.run("run-operation", operation="maintain", quiet=False)
+    assert "deliveries: not compacted" in capfd.readouterr().out
+    kept.with_suffix(".kept").rename(kept)
+    runs.decide(clock=at(20))
+    assert len(runs.rows(decided)) == 14
 
 
 def test_upkeep_forgets_whole_days_that_nothing_needs(runs: DbtRuns) -> None:
