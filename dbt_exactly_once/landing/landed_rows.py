@@ -19,6 +19,8 @@ from dbt_exactly_once.landing.landed_tables import SAME_IN, LandedTable
 PLAIN_COMMITS = {"append", "replace", "delete"}
 # smaller than Iceberg's own: a few megabytes of documents keep more than one core busy
 IN_SPLITS = "`split-size` = '4194304', `file-open-cost` = '524288'"
+# of times that a literal can name; other writers can append others
+YEARS = "1 and 9999"
 # a condition on more days than these is one on the span from the first to the last
 MOST_DAYS = 40
 
@@ -173,7 +175,7 @@ class LandedRows:
             for first, last in stretches
         ]
         if None in self.days:
-            conditions.append(f"{column} is null")
+            conditions.append(f"coalesce(year({column}) not between {YEARS}, true)")
         return f"({' or '.join(conditions or ['false'])})"
 
     def _not_known(self) -> str:
@@ -229,13 +231,15 @@ def landed_delivery_id(column: str) -> str:
 def _days_of_new_files(
     engine: Engine, table: LandedTable, consumed: str, landed: str
 ) -> tuple[str | None, ...] | None:
-    """The days of the rows in files added since a snapshot; None if the table has no day column."""
+    """The days of the rows in files added since a snapshot, None for a time of no year that can be
+    written; None in place of all if the table has no day column."""
     column = table.day_column
     if column is None:
         return None
     files = f"select file_path from {table.relation}.files version as of"
     found = engine.rows(
-        f"select distinct cast(to_date({column}) as string) from (select {column}, _file from "
+        f"select distinct if(year({column}) between {YEARS}, cast(to_date({column}) as string), "
+        f"null) from (select {column}, _file from "
         f"{table.relation} version as of {landed}) as landed left semi join "
         f"({files} {landed} except {files} {consumed}) as added on landed._file = added.file_path"
     )

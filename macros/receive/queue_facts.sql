@@ -98,7 +98,9 @@
         a destination, whether an id among them came before or comes twice, and on which days its
         earlier deliveries were received. -#}
     {%- set is_plain = "delivery_id rlike '^[A-Za-z0-9 _.:/@#+=,-]{1,200}$'" -%}
-    {%- set day = 'cast(to_date(received_at) as string)' -%}
+    {#- a row of another year breaks the contract, and no literal names its day -#}
+    {%- set day = 'if(year(received_at) between 1 and 9999, cast(to_date(received_at) as string), null)'
+    -%}
     {%- set first_rows -%}
         select
             if({{ is_plain }}, delivery_id, null) as plain_id,
@@ -147,9 +149,8 @@
     {%- endset -%}
     {%- set has_repeated = comes_twice or run_query(repeated).rows | length > 0 -%}
     {%- set earlier_days = run_query(
-        'select distinct ' ~ day ~ ' as day from ' ~ earlier ~ ' where received_at is not null '
-        ~ 'order by 1'
-    ).columns[0].values() | list if has_repeated else [] -%}
+        'select distinct ' ~ day ~ ' as day from ' ~ earlier
+    ).columns[0].values() | select | sort if has_repeated else [] -%}
     {{ return({
         'landed_days': days,
         'has_destinations': has_destinations,

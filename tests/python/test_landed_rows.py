@@ -567,3 +567,38 @@ def test_the_row_that_landed_first_rules_also_if_the_table_was_compacted_since(
         "select document_key from {schema}.document_status "
         "where delivery_id = 'c' and trigger_name = 'records'"
     ) == [("first",)]
+
+
+def test_a_time_that_no_literal_can_name_rejects_its_row_alone(runs: DbtRuns) -> None:
+    """Another writer can append it. It stops no run, also where rows are compared."""
+    rejected = (
+        "select delivery_id, reason from {schema}.rejected_deliveries "
+        "where reason != 'REPEATED' order by rejected_at, 1"
+    )
+
+    def land_far(name: str) -> None:
+        runs.spark.sql(
+            f"insert into {runs.landing}.deliveries (delivery_id, received_at, transport, "
+            "document_type, guaranteed, uuid) select concat(id, ' ', sign), "
+            "timestamp_micros(sign * 9223372036854775807), 'RABBITMQ', 'order.created', true, id "
+            f"from (select '{name}' as id, explode(array(-1L, 1L)) as sign)"
+        )
+
+    land_far("far")
+    runs.land("deliveries", [delivery("a", 0)])
+    build(runs, 1)
+    impossible = [(f"far {sign}", "IMPOSSIBLE_RECEIVED_AT") for sign in (-1, 1)]
+    assert runs.rows(rejected) == impossible
+    land_far("far")
+    runs.land("deliveries", [delivery("b", 2), delivery("a", 0)])
+    build(runs, 3)
+    assert runs.rows(rejected) == impossible * 2
+    assert runs.rows(RECORDED) == [("a", "NEW"), ("b", "NEW")]
+
+    runs.spark.sql(f"update {runs.landing}.deliveries set errors_to = 'x' where delivery_id = 'b'")
+    land_far("further")
+    runs.land("deliveries", [delivery("c", 4)])
+    build(runs, 5)
+    assert runs.rows(RECORDED)[2:] == [("c", "NEW")]
+    assert ("further -1", "IMPOSSIBLE_RECEIVED_AT") in runs.rows(rejected)
+    assert ("b", "CONFLICTING") in runs.rows(rejected)
