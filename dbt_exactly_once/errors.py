@@ -88,8 +88,9 @@ def text_of(error: BaseException) -> str:
     """The text of an error. Raises nothing, though Py4J asks Java, which may have ended."""
     try:
         return str(error)
-    except Exception as lost:
-        with suppress(Exception):
+    # SystemExit too: it would end a worker's thread before the outcome of its call is known
+    except BaseException as lost:
+        with suppress(BaseException):
             return str(lost)
         return ""
 

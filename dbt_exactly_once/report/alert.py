@@ -80,10 +80,12 @@ def _read(memory: Path) -> dict[str, dict[str, str]]:
     if not memory.exists():
         return {}
     try:
-        return json.loads(memory.read_text(encoding="utf-8"))
-    except ValueError as error:
+        sent = json.loads(memory.read_text(encoding="utf-8"))
+        return {schema: {**lines} for schema, lines in sent.items()}
+    except (ValueError, AttributeError, TypeError, OSError) as error:
         raise ExactlyOnceError(
-            f"{memory}, which keeps what was posted, is no JSON: remove it, and all is posted again"
+            f"{memory}, which keeps what was posted, is not as this command has written it: remove "
+            "it, and all is posted again"
         ) from error
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from dbt_exactly_once.landing.landed_again import land_again
 from dbt_exactly_once.landing.landed_rows import LandedRows
-from dbt_exactly_once.landing.landed_tables import CONSUMED_TAG
+from dbt_exactly_once.landing.landed_tables import CONSUMED_TAG, LandedTable
 from dbt_exactly_once.run import filters
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.publication import mains_of
@@ -30,7 +30,11 @@ def landed_rows(state: State, run: Run, name: str) -> LandedRows:
 
 
 def what_fails(state: State, run: Run) -> list[str]:
-    """Which filters and keys fail, and on which of the new or waiting deliveries of this run."""
+    """What may have stopped a run: landed columns that are not those of the contract, or else which
+    filters and keys fail, and on which of the new or waiting deliveries of this run."""
+    found = [line for table in state.tables.landed.values() for line in _unlike(state, table)]
+    if found:
+        return found
     deliveries = landed_rows(state, run, "deliveries")
     waiting = state.tables.ledgers["waiting_deliveries"].relation
     rows = (
@@ -48,6 +52,24 @@ def what_fails(state: State, run: Run) -> list[str]:
         for one in run.queue_facts.get("key_expressions", [])
     ]
     return list(filters.what_fails(state.engine, expressions, rows))
+
+
+def _unlike(state: State, table: LandedTable) -> Iterator[str]:
+    """A line for each column of a landed table that is not as the contract has it."""
+    described = state.engine.rows(f"describe table {table.relation}")
+    kinds = {name: kind for name, kind, *_ in reversed(described)}
+    for name, kind, _ in table.columns:
+        if name not in kinds:
+            yield (
+                f"{table.relation} has no column {name}: `alter table {table.relation} add column "
+                f"{name} {kind}`, or rename the one that has its values"
+            )
+        elif kinds[name] != kind:
+            yield (
+                f"{table.relation}: the column {name} is {kinds[name]}, and must be {kind}: rename "
+                "the table and start this command again, which makes it anew; then land its rows "
+                "again with values of that type. What was decided is not decided again"
+            )
 
 
 def before_consumed(state: State, run: Run, name: str) -> str | None:

@@ -118,7 +118,7 @@ class ExactlyOnce:
         return self._state.publications.snapshots(self._run)
 
     def say_what_fails(self) -> None:
-        """Report which filter or key has stopped the queue, see consumption.what_fails."""
+        """Report what of the user's may have stopped the run, see consumption.what_fails."""
         with suppress(Exception):
             self._run.messages += what_fails(self._state, self._run)
 
@@ -208,7 +208,20 @@ class ExactlyOnce:
         )
         # the rows that the session has in memory were checked before
         if previewed or not is_in_memory(self._engine, run, model, str(relation)):
-            seeds.check_seeds(state, run, read, words, defaults, registered, previewed or {})
+            in_memory = run.in_memory
+            seeds.check_seeds(state, in_memory, read, words, defaults, registered, previewed or {})
+
+    def refuse_wrong_seeds(
+        self,
+        graph: Mapping[str, Any],
+        words: Mapping[str, Sequence[str]],
+        defaults: Mapping[str, tuple[str, str | None]],
+    ) -> None:
+        """Refuse what a run would refuse, for an operation that reads the settings: `dbt seed`
+        checks nothing."""
+        read = [seed for seed, _ in seeds.seeds_of_csv(self._state, graph).values()]
+        registered = seeds.registered_names(self.hook_names)
+        seeds.check_seeds(self._state, {}, read, words, defaults, registered, {})
 
     def check_seeds_stayed(self) -> None:
         """Refuse to go on if another command has loaded a seed since this run read it."""
@@ -238,9 +251,13 @@ class ExactlyOnce:
     # ---------------------------------------------------------------- tables
 
     def check_lake(self, graph: Mapping[str, Any]) -> None:
-        """For a command that only reads: refuse a lake that has moved or has another version."""
+        """For a command that only reads: refuse a lake that has moved or has another version, and
+        ledgers of which a half is published."""
         self.describe(graph)
-        check_version(self._engine, self._state.tables.record.relation)
+        record = self._state.tables.record.relation
+        check_version(self._engine, record)
+        if self._engine.properties(record) is not None:
+            self._state.publications.refuse_half()
 
     def ensure_tables(self, graph: Mapping[str, Any]) -> None:
         """Create the landed tables and the ledgers that do not exist yet, empty."""

@@ -202,27 +202,43 @@ class Publications:
         for table in unwritten:
             self._engine.commit_no_rows(table.relation)
         refs = self.refs() if unwritten else refs
-        behind = []
-        for name, published in (last["ledger_publishes"] if last else {}).items():
-            start = last["ledger_starts"].get(name)
-            if (
-                name in refs
-                and name != but
-                and published not in (refs[name]["main"], start)
-                and self._is_at(name, start, refs[name]["main"])
-            ):
-                self._engine.rows(
-                    f"call {self._engine.catalog()}.system.set_current_snapshot("
-                    f"'{self._tables.full_name(self._ledgers[name])}', {published})"
-                )
-                refs[name]["main"] = published
-                behind.append(name)
+        behind = self._behind(last, refs, but) if last else {}
+        for name, published in behind.items():
+            self._engine.rows(
+                f"call {self._engine.catalog()}.system.set_current_snapshot("
+                f"'{self._tables.full_name(self._ledgers[name])}', {published})"
+            )
+            refs[name]["main"] = published
         if last and behind:
             self.messages.append(
                 f"the publication of run {last['run_id']} had been cut off and is finished: "
                 f"{', '.join(behind)}"
             )
         return refs
+
+    def _behind(
+        self, last: dict[str, Any], refs: Mapping[str, Mapping[str, str]], but: str | None = None
+    ) -> dict[str, str]:
+        """The ledgers that the last publication has not moved yet, with what it publishes."""
+        return {
+            name: published
+            for name, published in last["ledger_publishes"].items()
+            if name in refs
+            and name != but
+            and published not in (refs[name]["main"], last["ledger_starts"].get(name))
+            and self._is_at(name, last["ledger_starts"].get(name), refs[name]["main"])
+        }
+
+    def refuse_half(self) -> None:
+        """For a command that only reads: refuse ledgers of which a half is published."""
+        last = self.last()
+        behind = self._behind(last, self.refs()) if last else {}
+        if last and behind:
+            raise ExactlyOnceError(
+                f"exactly_once: run {last['run_id']} is being published, or was cut off in it: "
+                f"{', '.join(sorted(behind))} have not moved yet. If no run is at work, start the "
+                "next one, which moves them; then start this command again"
+            )
 
     def _drop_branches(self, lock_id: str, refs: Mapping[str, Mapping[str, str]]) -> None:
         """Drop the branches of dead runs; raises if the lock is lost: another run may own them."""

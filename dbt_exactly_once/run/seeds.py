@@ -27,16 +27,26 @@ def seed_as_written(path: str, delimiter: str) -> Any:
 
 
 def freeze_seeds(state: State, run: Run, graph: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Note the snapshot of each seed that this package reads; returns the seeds as in dbt's graph.
+    """Note the snapshot of each seed that this package reads; returns them as in dbt's graph."""
+    seeds = seeds_of_csv(state, graph)
+    for relation, (_, snapshot) in seeds.items():
+        run.seeds[relation] = snapshot
+        keep_snapshot(state.engine, run, relation, snapshot)
+    return [seed for seed, _ in seeds.values()]
+
+
+def seeds_of_csv(
+    state: State, graph: Mapping[str, Any]
+) -> dict[str, tuple[Mapping[str, Any], str]]:
+    """The seeds that this package reads by relation: as in dbt's graph, and the snapshot.
 
     They are loaded outside of the transaction, so a seed that differs from its CSV is refused.
     """
-    seeds = [graph["nodes"][name] for name in sorted(seeds_read(graph))]
-    for seed in seeds:
-        relation = _relation(seed)
-        run.seeds[relation] = _snapshot_of_csv(state.engine, relation, seed)
-        keep_snapshot(state.engine, run, relation, run.seeds[relation])
-    return seeds
+    seeds = (graph["nodes"][name] for name in sorted(seeds_read(graph)))
+    return {
+        (relation := _relation(seed)): (seed, _snapshot_of_csv(state.engine, relation, seed))
+        for seed in seeds
+    }
 
 
 def source_of_settings(
@@ -59,7 +69,7 @@ def source_of_settings(
 
 def check_seeds(
     state: State,
-    run: Run,
+    in_memory: Mapping[str, str],
     frozen: Sequence[Mapping[str, Any]],
     words: Mapping[str, Sequence[str]],
     defaults: Mapping[str, tuple[str, str | None]],
@@ -68,10 +78,10 @@ def check_seeds(
 ) -> None:
     """Stop a run before anything is decided, with a line for each wrong value.
 
-    frozen: as freeze_seeds returns them. For words, defaults, registered see SeedCheck; for
-    previewed its of_preview. Raises ExactlyOnceError.
+    in_memory: what is read in place of a seed; frozen: as freeze_seeds returns them. For words,
+    defaults, registered see SeedCheck; for previewed its of_preview. Raises ExactlyOnceError.
     """
-    seeds = _as_loaded(state.engine, run, frozen)
+    seeds = _as_loaded(state.engine, in_memory, frozen)
     deliveries = state.tables.landed["deliveries"]
     spark = _Spark(state.engine, f"(select {deliveries.column_list} from {deliveries.relation})")
     check = SeedCheck(words, defaults, registered, spark)
@@ -121,12 +131,14 @@ def _relation(seed: Mapping[str, Any]) -> str:
     return f"{seed['schema']}.{seed['alias']}"
 
 
-def _as_loaded(engine: Engine, run: Run, seeds: Sequence[Mapping[str, Any]]) -> dict[str, Seed]:
+def _as_loaded(
+    engine: Engine, in_memory: Mapping[str, str], seeds: Sequence[Mapping[str, Any]]
+) -> dict[str, Seed]:
     """Seeds as the lake has them."""
     queries = []
     for seed in seeds:
         cells = "to_json(struct(*), map('ignoreNullFields', 'false'))"
-        read = run.in_memory.get(_relation(seed), _relation(seed))
+        read = in_memory.get(_relation(seed), _relation(seed))
         queries.append(f"select {literal(seed['name'])}, {cells} from {read}")
     rows: dict[str, list[dict[str, str]]] = {seed["name"]: [] for seed in seeds}
     for name, cells in engine.rows("\nunion all\n".join(queries)):

@@ -71,8 +71,10 @@ class ErrorSender:
         self._refused: dict[str, str] = {}
         self._seen: str | None = None
         self._not_before = 0.0
-        views = self._engine.rows(f"show views in {schema} like '{VIEW}'")
-        if not views or "sent_at" not in spark.table(self._view).columns:
+        is_made = spark.catalog.databaseExists(schema) and self._engine.rows(
+            f"show views in {schema} like '{VIEW}'"
+        )
+        if not is_made or "sent_at" not in spark.table(self._view).columns:
             raise ExactlyOnceError(
                 f"{self._view} is not there, or was made by an earlier version: run `dbt build` "
                 "first"

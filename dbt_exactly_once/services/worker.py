@@ -130,7 +130,9 @@ class Worker:
         rows = self._engine.rows(
             f"select {attributes}, settings.execution_timeout_ms "
             f"from {self._schema}.dispatched_documents as work "
-            f"inner join {self._schema}.trigger_settings as settings "
+            # a seed that no run has checked may name a trigger twice
+            "inner join (select trigger_name, max(execution_timeout_ms) as execution_timeout_ms "
+            f"from {self._schema}.trigger_settings group by trigger_name) as settings "
             "on work.trigger_name = settings.trigger_name "
             f"where {self._of_services('work.service')} "
             f"order by work.received_at, work.delivery_id, work.trigger_name limit {most}"

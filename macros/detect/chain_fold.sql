@@ -12,12 +12,12 @@
         answers do not change later deliveries, and the resolver is asked about several at once.
 
         SQL has no let: a transform over an array of one element binds the status of a step. -#}
+    {%- set completed = 'if(d.is_resubmission_again, null, acc.completed_until)' -%}
     {%- set waits = waits_for_document(
-        'acc.completed_until', 'acc.waits_until', 'd.received_at', 'd.is_unavailable'
+        completed, 'acc.waits_until', 'd.received_at', 'd.is_unavailable'
     ) -%}
     {%- set state = history_state(
-        'acc.completed_until', 'acc.processing_until', 'd.received_at', 'd.is_unavailable',
-        'd.removed_until'
+        completed, 'acc.processing_until', 'd.received_at', 'd.is_unavailable', 'd.removed_until'
     ) -%}
     {%- set known_inputs = {
         'eligible': 'true', 'detect_duplicates': 'true', 'use_history': 'true',

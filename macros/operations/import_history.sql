@@ -4,6 +4,7 @@
     {%- do adapter.exactly_once.ensure_tables(graph) -%}
     {%- do check_trigger(trigger_name) -%}
     {%- do check_is_made('trigger_settings') -%}
+    {%- do adapter.exactly_once.refuse_wrong_seeds(graph, seed_words(), trigger_defaults()) -%}
     {%- set never_looks -%}
         select 1 from {{ ref('trigger_settings') }}
         where

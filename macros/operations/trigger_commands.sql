@@ -12,6 +12,7 @@
 
 {% macro retire_trigger(trigger_name, reason=none, by=none) %}
     {%- do adapter.exactly_once.ensure_tables(graph) -%}
+    {%- do check_is_made('triggers') -%}
     {%- set name = sql_text(trigger_name) -%}
     {%- set query -%}
         select

@@ -3,15 +3,13 @@
         tests/warnings that has warned in this command. -#}
     {%- if execute and flags.WHICH in ['run', 'build'] -%}
         {%- set variables = adapter.exactly_once.checked_variables(var) -%}
-        {#- no retention: a model that has failed has yet to read what this run has decided -#}
+        {#- an ephemeral model that has failed is not among them: those that read it are skipped -#}
         {%- if results | selectattr('node.resource_type', 'equalto', 'model')
             | selectattr('status', 'in', ['error', 'skipped']) | list -%}
+            {#- no retention: a model that has failed has yet to read what this run has decided -#}
             {%- do variables.update({
                 'keep_statuses_days': none, 'keep_journal_days': none, 'keep_landed_days': none
             }) -%}
-        {%- endif -%}
-        {%- if results | selectattr('status', 'equalto', 'error')
-            | selectattr('node.name', 'equalto', 'trigger_queue') | list -%}
             {%- do adapter.exactly_once.say_what_fails() -%}
         {%- endif -%}
         {%- set run = adapter.exactly_once.end(variables) -%}

@@ -25,6 +25,7 @@ chains as (
                     'resolver_result', queued.resolver_result,
                     'suspends_on_error', queued.suspends_on_error,
                     'is_beyond_recovery', queued.is_beyond_recovery,
+                    'is_resubmission_again', queued.is_resubmission_again,
                     'is_unavailable', queued.is_unavailable,
                     'removed_until', queued.removed_until,
                     'started_at', queued.started_at,

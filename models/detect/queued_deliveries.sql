@@ -24,6 +24,11 @@ queued as (
         answers.message as resolver_message,
         trigger_queue.origin = 'RECOVERY'
         and trigger_queue.recoveries > {{ var('max_recoveries') }} as is_beyond_recovery,
+        -- what history has as completed is what the resubmission was for: its own service, which
+        -- was interrupted, has not completed. It was received when it was requested
+        trigger_queue.origin = 'RECOVERY'
+        and trigger_queue.received_at != trigger_queue.landed_received_at
+            as is_resubmission_again,
         {{ 'true' if var('history_unavailable') else 'false' }}
         and trigger_queue.uses_history as is_unavailable,
         timestampadd(

@@ -30,7 +30,11 @@ with_history as (
         coalesce(chained.is_behind, false) as is_behind,
         coalesce(chained.is_behind_unanswered, false) as is_behind_unanswered,
         chained.stopped_at_delivery_id,
-        coalesce(chained.completed_until, known.completed_until) as completed_until,
+        if(
+            queued.is_resubmission_again,
+            null,
+            coalesce(chained.completed_until, known.completed_until)
+        ) as completed_until,
         coalesce(chained.processing_until, known.processing_until) as processing_until,
         coalesce(chained.waits_until, known.waits_until) as waits_until,
         coalesce(chained.waits_for_delivery_id, known.waits_for_delivery_id)

@@ -152,8 +152,13 @@ final as (
             landed_keys, decided_key, run_clock, errors_to, condition_position, queue_capacity,
             trigger_id
         ),
-        -- a row without landed_at counts as landed now
-        if(left_out is null, coalesce(landed_at, run_clock), landed_at) as landed_at,
+        -- a row without landed_at counts as landed now, and so does one of a time that nobody can
+        -- compute with
+        if(
+            left_out is null,
+            coalesce(if(year(landed_at) between 1 and 9999, landed_at, null), run_clock),
+            landed_at
+        ) as landed_at,
         case
             when left_out is not null then left_out
             when not takes_documents or is_held or is_gone then 'WAITING'

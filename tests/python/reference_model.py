@@ -350,7 +350,8 @@ class Arrival:
 
     `delivery` is as the trigger sees it: for a recovery or resubmission its own id, time, count
     and document. `examined`: a run has taken it before; `waited`: an earlier run left it waiting;
-    `awaited_key`: its key, where it has waited for a document of it.
+    `awaited_key`: its key, where it has waited for a document of it. `of_resubmission`: it is a
+    resubmission, or the recovery of one.
     """
 
     delivery: Delivery
@@ -358,6 +359,7 @@ class Arrival:
     landed_id: str
     recovery_number: int = 0
     resubmitted: bool = False
+    of_resubmission: bool = False
     examined: bool = False
     waited: bool = False
     awaited_key: str | None = None
@@ -841,7 +843,13 @@ class Simulator:
             delivery_id=f"{arrival.landed_id}/recovery-{number}",
             redelivery_count=count if count is None or count < 0 else count + 1,
         )
-        return Arrival(delivery, arrival.trigger_name, arrival.landed_id, recovery_number=number)
+        return Arrival(
+            delivery,
+            arrival.trigger_name,
+            arrival.landed_id,
+            recovery_number=number,
+            of_resubmission=arrival.of_resubmission,
+        )
 
     def _accept_resubmissions(
         self, resubmissions: Sequence[Resubmission], result: RunResult
@@ -905,7 +913,13 @@ class Simulator:
             landed_at=request.requested_at,
             document=document,
         )
-        return Arrival(delivery, arrival.trigger_name, arrival.landed_id, resubmitted=True)
+        return Arrival(
+            delivery,
+            arrival.trigger_name,
+            arrival.landed_id,
+            resubmitted=True,
+            of_resubmission=True,
+        )
 
     def _route_landed(self, landed: list[Delivery], result: RunResult) -> list[Arrival]:
         """Rule 1. Chosen: a delivery that `start_from` keeps from all triggers is unrouted."""
@@ -1156,6 +1170,9 @@ class Simulator:
 
         Neither a resubmission nor a recovery beyond the maximum waits for an unfinished document:
         what history knows stands beside a decision that does not rest on it.
+
+        Chosen: to the recovery of a resubmission nothing is completed. What was, is what the
+        resubmission was for, and a DUPLICATE would be neither processed nor waiting (rule 11).
         """
         suspends = facts.trigger.suspends_on_error
         if not facts.uses_history:
@@ -1165,6 +1182,8 @@ class Simulator:
 
         entries = self._live_entries(arrival, facts)
         statuses = {entry.processing_status for entry in entries}
+        if arrival.of_resubmission and not arrival.resubmitted:
+            statuses.discard("completed")
         waits_for_none = arrival.resubmitted or self._is_beyond_max_recoveries(arrival)
         if "completed" not in statuses and not waits_for_none:
             unfinished = [

@@ -146,10 +146,12 @@ def test_what_the_webhook_has_not_taken_is_sent_again(webhook: Webhook, tmp_path
     assert alert(lambda _: [DOUBTS], "shop", webhook.url, memory) is not None
     assert len(webhook.texts) == 2
 
-    memory.write_text("{")
-    assert told(webhook.url) == (
-        f"{memory}, which keeps what was posted, is no JSON: remove it, and all is posted again"
-    )
+    for text in ("{", "[]", "null", '{"shop": []}'):
+        memory.write_text(text)
+        assert told(webhook.url) == (
+            f"{memory}, which keeps what was posted, is not as this command has written it: remove "
+            "it, and all is posted again"
+        ), text
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -222,9 +223,17 @@ class UnspeakableError(Exception):
         raise self
 
 
+class ExitingError(Exception):
+    """Whose text ends the program."""
+
+    def __str__(self) -> str:
+        sys.exit("no text")
+
+
 def test_an_error_without_a_text_ends_nothing() -> None:
     assert error_text(UnspeakableError()) == "UnspeakableError"
     assert one_line(UnspeakableError()) == ""
+    assert error_text(ExitingError()) == "ExitingError: no text"
 
 
 def test_no_part_of_a_password_is_shown() -> None:

@@ -267,6 +267,14 @@ def test_an_import_that_cannot_be_is_refused_in_one_line(runs: DbtRuns) -> None:
         assert not import_history(runs, **arguments).success
         assert why in "\n".join(runs.errors)
 
+    # a seed that no run has checked: its time to live would be the default
+    orders = {"trigger_name": "orders", "detect_duplicates": True, "use_history": True}
+    runs.seed("triggers", [{**orders, "history_time_to_live_ms": "7 days"}])
+    runs.run("seed")
+    assert not import_history(runs).success
+    assert "history_time_to_live_ms" in "\n".join(runs.errors)
+    assert entries(runs) == []
+
 
 def test_an_import_may_come_before_anything_was_published(
     seeded: DbtRuns, capfd: pytest.CaptureFixture[str]

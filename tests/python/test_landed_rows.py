@@ -602,3 +602,45 @@ def test_a_time_that_no_literal_can_name_rejects_its_row_alone(runs: DbtRuns) ->
     assert runs.rows(RECORDED)[2:] == [("c", "NEW")]
     assert ("further -1", "IMPOSSIBLE_RECEIVED_AT") in runs.rows(rejected)
     assert ("b", "CONFLICTING") in runs.rows(rejected)
+
+
+def test_a_landing_time_that_nobody_can_compute_with_counts_as_none(runs: DbtRuns) -> None:
+    """A report of the document would stop every run."""
+    runs.spark.sql(
+        f"insert into {runs.landing}.deliveries (delivery_id, received_at, landed_at, transport, "
+        "document_type, guaranteed, uuid) values ('a', timestamp '2026-05-01 12:00:00', "
+        "timestamp_micros(-9223372036854775808), 'RABBITMQ', 'order.created', true, 'a')"
+    )
+    build(runs, 1)
+    runs.land("trigger_executions", [execution("a", "STARTED", 2)])
+    runs.decide(clock=at(3))
+    runs.land("trigger_executions", [execution("a", "SUCCESS", 4)])
+    runs.decide(clock=at(5))
+    assert runs.rows(
+        "select processing_status, started_at from {schema}.document_history "
+        "where trigger_name = 'ships' order by 1"
+    ) == [(status, at(1).replace(tzinfo=None)) for status in ("completed", "processing")]
+
+
+def test_a_landed_column_that_is_not_of_the_contract_is_named(
+    runs: DbtRuns, capfd: pytest.CaptureFixture[str]
+) -> None:
+    landed = f"{runs.landing}.deliveries"
+    runs.spark.sql(f"alter table {landed} alter column redelivery_count type bigint")
+    runs.spark.sql(
+        f"insert into {landed} (delivery_id, received_at, transport, document_type, guaranteed, "
+        "redelivery_count) values ('a', timestamp '2026-05-01 12:00:00', 'RABBITMQ', "
+        "'order.created', true, 99999999999)"
+    )
+    capfd.readouterr()
+    result = runs.dbt("build", "--selector", "hot_path", clock=at(1), quiet=False)
+    assert not result.success
+    assert f"{landed}: the column redelivery_count is bigint, and must be int" in (
+        capfd.readouterr().out
+    )
+    runs.spark.sql(f"alter table {landed} rename column errors_to to errors")
+    result = runs.dbt("build", "--selector", "hot_path", clock=at(2), quiet=False)
+    assert not result.success
+    assert f"{landed} has no column errors_to: `alter table {landed} add column " in (
+        capfd.readouterr().out
+    )

@@ -517,3 +517,36 @@ def test_copies_are_in_doubt_like_the_recovery_of_their_document(runs: DbtRuns) 
         ("last copy", "IN_DOUBT", "PROCESSING"),
         ("long/recovery-1", "IN_DOUBT", "PROCESSING"),
     ]
+
+
+def test_the_recovery_of_a_resubmission_is_no_duplicate_of_the_failure_before(
+    runs: DbtRuns,
+) -> None:
+    """It would be neither processed nor waiting, and no request could name it."""
+    with_service(runs)
+    hour = timedelta(hours=1)
+    runs.land("deliveries", [delivery("d")])
+    runs.decide(clock=NOW)
+    runs.land("trigger_executions", [said("ERROR", "d")])
+    runs.land("resubmissions", [request(5, "d", trigger_name="orders")])
+    runs.decide(clock=NOW + hour / 2)
+    resubmitted = "d/resubmission-1"
+    runs.land("trigger_executions", [said("STARTED", resubmitted, NOW + hour / 2)])
+    # a copy in the run of the recovery makes a chain
+    runs.land("deliveries", [delivery("copy", uuid="u-d", received_at=NOW + hour)])
+    runs.decide(clock=NOW + 2 * hour)
+    states = "select delivery_id, status, history_state from {schema}.document_status order by 1"
+    assert runs.rows(states) == [
+        ("copy", "DUPLICATE", "BOTH"),
+        ("d", "NEW", "NONE"),
+        ("d/recovery-1", "IN_DOUBT", "PROCESSING"),
+        (resubmitted, "NEW", "BOTH"),
+    ]
+    runs.land("resubmissions", [request(9, "d/recovery-1", trigger_name="orders")])
+    runs.decide(clock=NOW + 3 * hour)
+    assert ("d/resubmission-2", "NEW", "BOTH") in runs.rows(states)
+    # and alone in its run
+    again = said("STARTED", "d/resubmission-2", NOW + 3 * hour)
+    runs.land("trigger_executions", [again])
+    runs.decide(clock=NOW + 5 * hour)
+    assert ("d/recovery-2", "IN_DOUBT", "PROCESSING") in runs.rows(states)

@@ -145,6 +145,10 @@ def test_a_publication_that_was_cut_short_is_finished_by_the_next_run(
             f"call lake.system.set_current_snapshot('lake.{runs.schema}.{name}', {start[name]})"
         )
     assert runs.rows("select count(*) from {schema}.document_status") == [(0,)]
+    # a test would compare what has moved with what has not
+    audit = ("test", "--select", "a_decision_belongs_to_a_published_run")
+    (told,) = failures(runs.dbt(*audit))
+    assert "is being published, or was cut off in it: " in told
     finished = "had been cut off and is finished: "
     assert runs.dbt(*RUN, quiet=False).success
     told = capfd.readouterr().out
@@ -155,6 +159,7 @@ def test_a_publication_that_was_cut_short_is_finished_by_the_next_run(
     assert {"document_status", "history_ledger"} <= moved
     assert sorted(names) == sorted(moved)
     assert mains(runs) == published
+    runs.run(*audit)
     assert runs.dbt(*RUN, quiet=False).success
     assert finished not in capfd.readouterr().out
     assert runs.rows("select count(*) from {schema}.document_status") == [(4,)]

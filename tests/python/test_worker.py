@@ -164,6 +164,16 @@ def test_a_worker_goes_through_a_queue_in_order_and_tries_again(runs: DbtRuns) -
     assert branches == [("main",)]
 
 
+def test_a_trigger_that_stands_twice_in_a_seed_makes_no_service_run_twice(runs: DbtRuns) -> None:
+    """`dbt seed` loads it unchecked: the next run is refused, and a worker may be at work."""
+    land(runs, "parcel", "a", "b")
+    twice = [{"trigger_name": "parcels", "processing_mode": "concurrent"}] * 2
+    runs.seed("triggers", [*twice, {"trigger_name": "letters"}])
+    runs.run("seed")
+    worker_of(runs, lambda work: "shipped", concurrency=4).run(once=True)
+    assert told(runs) == {(name, 1, event): 1 for name in "ab" for event in ("STARTED", "SUCCESS")}
+
+
 def test_what_a_service_returns_is_kept_whatever_the_clock_of_the_run(runs: DbtRuns) -> None:
     """18.12, 19.9: the clock of a run two days ahead of the worker's hides nothing that the worker
     reports; a return value is kept as JSON with the SUCCESS."""
