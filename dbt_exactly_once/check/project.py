@@ -73,7 +73,7 @@ def _check_seeds(project: Project, hooks: Hooks | None, has_java: bool) -> list[
         )
         seeds = read_seeds(project, SEEDS)
     except Exception as error:
-        return [wrong(f"the seeds cannot be read: {one_line(error)}")]
+        return [wrong(one_line(error))]
     if hooks is None:
         return [left("the seeds, since python_udfs cannot be loaded")]
     asks = any(row.get(name) for seed in seeds.values() for row in seed.rows for name in PARSED)

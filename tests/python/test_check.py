@@ -184,6 +184,21 @@ def test_a_seed_without_rows_or_columns_is_told(folder: Path, check: Check) -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("row", "why"), [(b"letters,a,b,c,d" + b"," * 20, "values"), (b"l\xe9tters", "utf-8")]
+)
+def test_a_seed_that_is_no_table_is_told_with_its_file(
+    folder: Path, check: Check, row: bytes, why: str
+) -> None:
+    file = folder / "seeds" / "triggers.csv"
+    file.write_bytes(file.read_bytes() + row + b"\n")
+    status, lines = check()
+    assert status == 1
+    (told,) = [line for line in lines if str(file) in line]
+    assert why in told
+    assert "give each row as many cells as the header has" in told
+
+
 def test_a_module_that_cannot_be_imported_is_told(folder: Path, check: Check) -> None:
     (folder / "python_udfs" / "broken.py").write_text("import no_such_module\n")
     status, lines = check()
