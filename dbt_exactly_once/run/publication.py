@@ -225,14 +225,19 @@ class Publications:
             for name, published in last["ledger_publishes"].items()
             if name in refs
             and name != but
-            and published not in (refs[name]["main"], last["ledger_starts"].get(name))
-            and self._is_at(name, last["ledger_starts"].get(name), refs[name]["main"])
+            and published not in (refs[name].get("main"), last["ledger_starts"].get(name))
+            and self._is_at(name, last["ledger_starts"].get(name), refs[name].get("main"))
         }
 
     def refuse_half(self) -> None:
         """For a command that only reads: refuse ledgers of which a half is published."""
         last = self.last()
-        behind = self._behind(last, self.refs()) if last else {}
+        there = {
+            name: table
+            for name, table in self._ledgers.items()
+            if self._engine.properties(table.relation) is not None
+        }
+        behind = self._behind(last, self._tables.refs(there)) if last else {}
         if last and behind:
             raise ExactlyOnceError(
                 f"exactly_once: run {last['run_id']} is being published, or was cut off in it: "
