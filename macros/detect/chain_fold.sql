@@ -17,7 +17,8 @@
         completed, 'acc.waits_until', 'd.received_at', 'd.is_unavailable'
     ) -%}
     {%- set state = history_state(
-        completed, 'acc.processing_until', 'd.received_at', 'd.is_unavailable', 'd.removed_until'
+        completed, 'acc.processing_until', 'd.received_at', 'd.is_unavailable', 'd.removed_until',
+        'd.had_waited_for_document'
     ) -%}
     {%- set known_inputs = {
         'eligible': 'true', 'detect_duplicates': 'true', 'use_history': 'true',

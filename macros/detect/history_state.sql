@@ -1,7 +1,12 @@
-{% macro history_state(completed_until, processing_until, received_at, is_unavailable, removed_until) -%}
+{% macro history_state(
+    completed_until, processing_until, received_at, is_unavailable, removed_until, had_waited
+) -%}
     {#- The state of a key in history at received_at. completed_until, processing_until: until when
         its entries of each kind are live, at most; is_unavailable: the operator's setting;
-        removed_until: up to which time history was removed and cannot answer. -#}
+        removed_until: up to which time history was removed and cannot answer; had_waited: whether
+        the delivery had waited for a document of the key. If that has completed, `completed` is
+        live for the delivery; else it was interrupted. It had begun, though the entry of its begin
+        may have expired while its service was at work. -#}
     case
         when {{ is_unavailable }} then 'UNAVAILABLE'
         when coalesce({{ received_at }} < {{ removed_until }}, false) then 'UNAVAILABLE'
@@ -9,7 +14,7 @@
             {{ completed_until }} > {{ received_at }} and {{ processing_until }} > {{ received_at }}
             then 'BOTH'
         when {{ completed_until }} > {{ received_at }} then 'COMPLETED'
-        when {{ processing_until }} > {{ received_at }} then 'PROCESSING'
+        when {{ processing_until }} > {{ received_at }} or {{ had_waited }} then 'PROCESSING'
         else 'NONE'
     end
 {%- endmacro %}

@@ -26,6 +26,7 @@ chains as (
                     'suspends_on_error', queued.suspends_on_error,
                     'is_beyond_recovery', queued.is_beyond_recovery,
                     'is_resubmission_again', queued.is_resubmission_again,
+                    'had_waited_for_document', queued.had_waited_for_document,
                     'is_unavailable', queued.is_unavailable,
                     'removed_until', queued.removed_until,
                     'started_at', queued.started_at,

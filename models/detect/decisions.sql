@@ -67,14 +67,7 @@ final as (
             else examined.waits_for_service_of
         end as blocked_by_delivery_id,
         coalesce(
-            if(
-                examined.is_behind
-                or examined.is_waiting_for_document
-                or examined.waits_for_service_of is not null,
-                examined.key_hash,
-                null
-            ),
-            examined.awaited_key_hash
+            if(examined.awaits_document, examined.key_hash, null), examined.awaited_key_hash
         ) as awaited_key_hash,
         -- a document gets history entries if its trigger uses history and a condition matches
         examined.uses_history

@@ -29,6 +29,8 @@ queued as (
         trigger_queue.origin = 'RECOVERY'
         and trigger_queue.received_at != trigger_queue.landed_received_at
             as is_resubmission_again,
+        coalesce(trigger_queue.awaited_key_hash = trigger_queue.key_hash, false)
+            as had_waited_for_document,
         {{ 'true' if var('history_unavailable') else 'false' }}
         and trigger_queue.uses_history as is_unavailable,
         timestampadd(

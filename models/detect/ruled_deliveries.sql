@@ -62,17 +62,17 @@ with_state as (
             uses_history,
             {{ history_state(
                 'completed_until', 'processing_until', 'received_at', 'is_unavailable',
-                'removed_until'
+                'removed_until', 'had_waited_for_document'
             ) }},
             'NONE'
         ) as history_state,
         uses_history
-        and not is_behind
         and origin != 'RESUBMISSION'
         and not is_beyond_recovery
         and {{ waits_for_document(
             'completed_until', 'waits_until', 'received_at', 'is_unavailable'
-        ) }} as is_waiting_for_document
+        ) }} as awaits_document,
+        awaits_document and not is_behind as is_waiting_for_document
     from with_history
 
 ),

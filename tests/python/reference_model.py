@@ -985,13 +985,16 @@ class Simulator:
         return taken
 
     def _leave_waiting(
-        self, arrival: Arrival, reason: str, blocked_by: str | None, result: RunResult
+        self,
+        arrival: Arrival,
+        reason: str,
+        blocked_by: str | None,
+        result: RunResult,
+        awaited_key: str | None = None,
     ) -> None:
+        """awaited_key: its key, if it waits for a document of it."""
         identity = (arrival.delivery_id, arrival.trigger_name)
-        awaited_key = arrival.awaited_key
-        if reason in ("UNFINISHED_DOCUMENT", "BEHIND"):
-            facts = self._facts(arrival)
-            awaited_key = facts.document_key if facts.uses_history else awaited_key
+        awaited_key = awaited_key or arrival.awaited_key
         self.waiting[identity] = replace(arrival, waited=True, awaited_key=awaited_key)
         result.waiting.append(Waiting(*identity, reason, blocked_by))
 
@@ -1044,9 +1047,12 @@ class Simulator:
                     continue
                 cause = "HISTORY" if decision.rule_id == "R14" else "RESOLVER"
                 reason, suspending = "SUSPENDED", [(arrival.trigger_name, cause)]
-            self._leave_waiting(arrival, reason, blocked_by, result)
+            awaited_key = facts.document_key if lookup.blocked_by_delivery_id else None
+            self._leave_waiting(arrival, reason, blocked_by, result, awaited_key)
             for behind in chain[position + 1 :]:
-                self._leave_waiting(behind, "BEHIND", arrival.delivery_id, result)
+                awaits = self._look_up(behind, self._facts(behind), run).blocked_by_delivery_id
+                awaited_key = facts.document_key if awaits else None
+                self._leave_waiting(behind, "BEHIND", arrival.delivery_id, result, awaited_key)
             return suspending
         return []
 
@@ -1172,7 +1178,9 @@ class Simulator:
         what history knows stands beside a decision that does not rest on it.
 
         Chosen: to the recovery of a resubmission nothing is completed. What was, is what the
-        resubmission was for, and a DUPLICATE would be neither processed nor waiting (rule 11).
+        resubmission was for, and a DUPLICATE would be neither processed nor waiting (rule 11). To
+        a delivery that has waited for a document, this one is known as begun whenever it is
+        decided: copies that come while it is unfinished are never NEW (rule 10).
         """
         suspends = facts.trigger.suspends_on_error
         if not facts.uses_history:
@@ -1184,6 +1192,8 @@ class Simulator:
         statuses = {entry.processing_status for entry in entries}
         if arrival.of_resubmission and not arrival.resubmitted:
             statuses.discard("completed")
+        if not statuses and arrival.awaited_key == facts.document_key:
+            statuses.add("processing")
         waits_for_none = arrival.resubmitted or self._is_beyond_max_recoveries(arrival)
         if "completed" not in statuses and not waits_for_none:
             unfinished = [

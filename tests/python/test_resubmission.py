@@ -550,3 +550,35 @@ def test_the_recovery_of_a_resubmission_is_no_duplicate_of_the_failure_before(
     runs.land("trigger_executions", [again])
     runs.decide(clock=NOW + 5 * hour)
     assert ("d/recovery-2", "IN_DOUBT", "PROCESSING") in runs.rows(states)
+
+
+def test_a_copy_that_has_waited_is_in_doubt_also_if_it_is_decided_after_the_recovery(
+    runs: DbtRuns,
+) -> None:
+    """Its service has begun and not ended, though the entry of its begin has expired."""
+    with_service(runs)
+    hour = timedelta(hours=1)
+    runs.land("deliveries", [delivery("long")])
+    runs.decide(clock=NOW)
+    beats = [said("STARTED", "long"), said("STARTED", "long", NOW + 2.9 * hour)]
+    runs.land("trigger_executions", beats)
+    runs.decide(clock=NOW + 3 * hour)
+    copy = delivery("copy", uuid="u-long", received_at=NOW + 3.1 * hour)
+    runs.land("deliveries", [copy])
+    runs.decide(clock=NOW + 3.2 * hour)
+    waiting = "select delivery_id, reason from {schema}.waiting_deliveries"
+    assert runs.rows(waiting) == [("copy", "UNFINISHED_DOCUMENT")]
+    held = {"delivery_id": "copy", "trigger_name": "orders"}
+    runs.run("run-operation", operation="hold_delivery", arguments_of_operation=held)
+    runs.decide(clock=NOW + 5 * hour)
+    assert runs.rows(waiting) == [("copy", "HELD")]
+    assert decided(runs) == [("long", "orders"), ("long/recovery-1", "orders")]
+
+    runs.run("run-operation", operation="release_delivery", arguments_of_operation=held)
+    # one that comes later is not affected
+    runs.land("deliveries", [delivery("later", uuid="u-long", received_at=NOW + 5.1 * hour)])
+    runs.decide(clock=NOW + 6 * hour)
+    assert runs.rows(
+        "select delivery_id, status, history_state from {schema}.document_status "
+        "where delivery_id in ('copy', 'later') order by 1"
+    ) == [("copy", "IN_DOUBT", "PROCESSING"), ("later", "NEW", "NONE")]
