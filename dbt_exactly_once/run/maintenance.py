@@ -3,7 +3,7 @@
 Compaction changes no row. It makes one commit on main of each ledger, and a row in published_runs
 names the new snapshot before there is a second commit. So main is recognized by its parent, even if
 another program has let the published snapshot expire. Of the landed tables, those are compacted
-that have a row for each delivery: a run looks for repeated ids in all files, 1 ms each.
+that have a row for each delivery: a run opens every file of deliveries to look for repeated ids.
 """
 
 from __future__ import annotations

@@ -38,7 +38,8 @@
         | selectattr('unique_id', 'in', model.depends_on.nodes)
         | selectattr('config.materialized', 'equalto', 'incremental') | list -%}
     {%- set news = [] -%}
-    {#- after a run without them the ledgers are as it would have left them -#}
+    {#- what has_news counts, from the tables that the run has left: after a run without news the
+        ledgers are as it would have left them -#}
     {%- for name, is_news in {
         'trigger_queue': 'not had_waited',
         'decisions': 'status is not null',
