@@ -26,6 +26,9 @@ COMPACTED_LANDED = ("deliveries", "trigger_executions")
 MERGE_ALL = {"min-input-files": "2", "delete-file-threshold": "1"}
 # a larger file would be written anew in each upkeep until it has reached that size
 MERGE_SMALL = {"target-file-size-bytes": str(64 << 20)}
+# each statement reads the list of a table's snapshots, 0.8 KB each: the 8,640 that runs every 10
+# seconds make in a day would take three seconds of each run
+MOST_SNAPSHOTS = 500
 
 # conditions that spare old rows which later runs and rebuild_history still read. Journal entries:
 # requests and ids that were used, how documents ended that did not complete, what services reported
@@ -73,9 +76,9 @@ def maintain(
 ) -> list[str]:
     """Compact, delete old rows, snapshots and files that nothing refers to; returns what it freed.
 
-    variables: keep_snapshots_hours, and keep_statuses_days, keep_journal_days and
-    keep_landed_days, None to keep all. with_orphans: whether files of killed runs are looked for,
-    which takes as long as all the rest.
+    variables: keep_snapshots_hours (of no more than MOST_SNAPSHOTS), and keep_statuses_days,
+    keep_journal_days and keep_landed_days, None to keep all. with_orphans: whether files of killed
+    runs are looked for, which takes as long as all the rest.
     """
     for table in (*state.tables.ledgers.values(), *state.tables.landed.values()):
         _add_properties(state, table)
@@ -95,11 +98,11 @@ def maintain(
     kept = timedelta(hours=float(variables["keep_snapshots_hours"]))
     older_than = now - kept
     expires: list[tuple[Table, datetime]] = []
-    for table in state.tables.ledgers.values():
-        expires.append((table, older_than))
-    for name, table in state.tables.landed.items():
-        times = (_committed_at(state, table, at) for at in _consumed(state, upkeep, name))
-        expires.append((table, min([older_than, *filter(None, times)])))
+    for name, table in {**state.tables.ledgers, **state.tables.landed}.items():
+        bound = max(filter(None, [older_than, _first_kept(state, table)]))
+        consumed = _consumed(state, upkeep, name) if name in state.tables.landed else ()
+        times = (_committed_at(state, table, at) for at in consumed)
+        expires.append((table, min([bound, *filter(None, times)])))
     for table in state.tables.existing_scratch():
         expires.append((table, now))
     # Iceberg refuses less than a day, since a file may belong to a write in progress
@@ -267,9 +270,19 @@ def _compact_landed(state: State, name: str) -> list[str]:
 def _committed_at(state: State, table: Table, snapshot: str | None) -> datetime | None:
     """When a consumed snapshot was committed. Runs and views read what has landed since along the
     snapshots of main from there, so none of these may expire."""
+    return _time_of_snapshot(state, table, f"where snapshot_id = {snapshot or 0}")
+
+
+def _first_kept(state: State, table: Table) -> datetime | None:
+    """When the oldest of the newest MOST_SNAPSHOTS was committed; None if there are fewer."""
+    return _time_of_snapshot(
+        state, table, f"order by committed_at desc limit 1 offset {MOST_SNAPSHOTS - 1}"
+    )
+
+
+def _time_of_snapshot(state: State, table: Table, which: str) -> datetime | None:
     found = state.engine.rows(
-        f"select cast(unix_micros(committed_at) as string) from {table.relation}.snapshots "
-        f"where snapshot_id = {snapshot or 0}"
+        f"select cast(unix_micros(committed_at) as string) from {table.relation}.snapshots {which}"
     )
     return datetime.fromtimestamp(int(found[0][0]) / 1e6, timezone.utc) if found else None
 

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from dbt_exactly_once.adapter.engine import Engine, run_in
 from dbt_exactly_once.adapter.session import find_project
 from dbt_exactly_once.errors import ExactlyOnceError
+from dbt_exactly_once.run import maintenance
 from dbt_exactly_once.run.door import ExactlyOnce
 from dbt_exactly_once.run.operations import Operations
 
@@ -290,6 +291,31 @@ def test_upkeep_leaves_few_files_and_snapshots_and_the_next_run_goes_on(
         "select rule_id from {schema}.document_status "
         "where delivery_id = 'copy of later' and trigger_name = 'records'"
     ) == [("R09",)]
+
+
+def test_of_many_snapshots_of_a_day_upkeep_keeps_the_newest(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loop of runs of seconds makes thousands in a day, and each statement reads their list."""
+    monkeypatch.setattr(maintenance, "MOST_SNAPSHOTS", 3)
+    for minute in range(5):
+        runs.land("deliveries", [delivery(f"{minute}", minute)])
+        runs.decide(clock=at(minute))
+    # not consumed yet, and left by all that commit after it
+    runs.land("deliveries", [delivery("late", 6)])
+    there = f"{runs.landing}.deliveries"
+    for _ in range(3):
+        runs.spark.sql(f"insert into {there} select * from {there} where false")
+    runs.run("run-operation", operation="maintain")
+    counts = {
+        table: runs.rows(f"select count(*) from {table}.snapshots")[0][0]
+        for table in ("{schema}.document_status", "{schema}.published_runs", "{landing}.deliveries")
+    }
+    assert counts["{schema}.document_status"] == counts["{schema}.published_runs"] == 3
+    assert counts["{landing}.deliveries"] > 3
+
+    runs.decide(clock=at(7))
+    assert runs.rows("select count(*) from {schema}.document_status")[0][0] == 2 * 6
 
 
 def test_what_runs_read_has_few_manifests(runs: DbtRuns) -> None:
