@@ -71,7 +71,7 @@ test: lint
 # UNTIL=... seconds since 1970: skips the tests that could last longer
 test-long: setup
 	@echo "-- pytest, the long tests"
-	@$(PYTEST) -rs --durations=40 -m long $(if $(UNTIL),--until=$(UNTIL))
+	@$(PYTEST) -rsEf --durations=40 -m long $(if $(UNTIL),--until=$(UNTIL))
 
 test-all: test test-long
 
