@@ -235,7 +235,7 @@ class DbtRuns:
 
     def kill_when(self, process: subprocess.Popen[bytes], comes: Callable[[], bool]) -> None:
         """End a process and all it has started, at once, when something has come."""
-        deadline = time.monotonic() + 150
+        deadline = time.monotonic() + 400
         while not comes():
             assert process.poll() is None, self.said()[-2000:]
             assert time.monotonic() < deadline, self.said()[-2000:]

@@ -86,7 +86,7 @@ def running_rest_catalog(classpath: str, folder: Path) -> Iterator[RestCatalog]:
 
 
 def _wait_for(uri: str, server: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while True:
         try:
             urllib.request.urlopen(f"{uri}/v1/config", timeout=5).close()

@@ -203,7 +203,7 @@ def test_commands_that_ask_no_table_start_no_java(
 
 def page_of(server: subprocess.Popen[bytes], port: int) -> bytes:
     """What a server shows that has just been started."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline and server.poll() is None:
         try:
             with urlopen(f"http://127.0.0.1:{port}/") as answer:

@@ -347,7 +347,7 @@ def test_a_loop_goes_on_when_a_model_is_mended_and_ends_cleanly(runs: DbtRuns) -
     # it has begun with it
     wait_for(lambda: "landed 1" in landed_since(runs, "c"), process, runs)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=120) == 0
+    assert process.wait(timeout=300) == 0
     assert said(runs).endswith("stopped\n")
     assert statuses(runs).items() >= {"a": "NEW", "a-2": "DUPLICATE", "b": "NEW"}.items()
     # nothing else was said

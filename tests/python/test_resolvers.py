@@ -404,7 +404,7 @@ def killed_while_it_answers(postgres: Postgres) -> Iterator[None]:
     waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock'"
 
     def kill() -> None:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         with psycopg.connect(postgres.address, autocommit=True) as connection:
             while not connection.execute(waits).fetchall():
                 assert time.monotonic() < deadline, "nobody has asked for an order"
