@@ -17,6 +17,8 @@ def read_seeds(project: Project, names: Iterable[str]) -> dict[str, Seed]:
         file = project.seed_file(name)
         try:
             table = seed_as_written(str(file), ",")
+        except ExactlyOnceError:
+            raise
         except Exception as error:
             raise ExactlyOnceError(
                 f"{file} cannot be read: {one_line(error)}: give each row as many cells as the "

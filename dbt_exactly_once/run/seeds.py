@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,9 +21,21 @@ from dbt_exactly_once.run.state import State
 
 
 def seed_as_written(path: str, delimiter: str) -> Any:
-    """The agate table of a CSV in which every cell is text, also one whose text is null."""
+    """The agate table of a CSV in which every cell is text, also one whose text is null.
+
+    Raises ExactlyOnceError if a column stands there twice: agate would read the second one under
+    another name.
+    """
     import agate
 
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        header = next(csv.reader(file, delimiter=delimiter), [])
+    counts = Counter(name.strip().lower() for name in header)
+    repeated = [name for name, count in counts.items() if name and count > 1]
+    if repeated:
+        raise ExactlyOnceError(
+            f"exactly_once: {path} has column {', '.join(repeated)} more than once: keep one"
+        )
     text = agate.TypeTester(types=[agate.Text(cast_nulls=False)])
     return agate.Table.from_csv(path, column_types=text, encoding="utf-8-sig", delimiter=delimiter)
 

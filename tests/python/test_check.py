@@ -199,6 +199,16 @@ def test_a_seed_that_is_no_table_is_told_with_its_file(
     assert "give each row as many cells as the header has" in told
 
 
+def test_a_column_that_stands_twice_in_a_seed_is_told(folder: Path, check: Check) -> None:
+    """agate reads the second as use_history_2, so one of the two settings would be ignored."""
+    file = folder / "seeds" / "triggers.csv"
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([f"{lines[0]},Use_History", *(f"{line},true" for line in lines[1:])]))
+    status, told = check()
+    assert status == 1
+    assert f"{WRONG}{file} has column use_history more than once: keep one" in told
+
+
 def test_a_module_that_cannot_be_imported_is_told(folder: Path, check: Check) -> None:
     (folder / "python_udfs" / "broken.py").write_text("import no_such_module\n")
     status, lines = check()
