@@ -54,7 +54,7 @@ def early_readers(
         if node in nodes
         and nodes[node]["resource_type"] in ("model", "snapshot")
         and nodes[node]["config"]["materialized"] not in KEEPS_NOTHING
-        and "transaction" not in nodes[node]["tags"]
+        and node not in {*unpublished, record}
         and reads(node)
         and not is_behind(node)
     )

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from dbt_exactly_once.adapter.lake_version import LAKE_VERSION, MOVED, RECORD, version_of
+from dbt_exactly_once.adapter.session import PACKAGE
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run import history_import, maintenance
 from dbt_exactly_once.run.begin import prepare_session
@@ -86,6 +87,7 @@ class Operations:
                 node
                 for node in graph["nodes"].values()
                 if node["resource_type"] == "model"
+                and node["package_name"] == PACKAGE
                 and {"transaction", "state"} & set(node["tags"])
                 and node["config"]["materialized"] not in ("view", "ephemeral")
             ]

@@ -7,6 +7,7 @@ from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine
 from dbt_exactly_once.adapter.lake_version import LAKE_VERSION, RECORD
+from dbt_exactly_once.adapter.session import PACKAGE
 from dbt_exactly_once.adapter.tables import Table, columns_of
 from dbt_exactly_once.landing.landed_tables import SOURCE_NAME, LandedTable
 
@@ -15,7 +16,12 @@ class Tables:
     """Ledgers, landed tables and scratch tables, by the names of their models and sources."""
 
     def __init__(self, engine: Engine, graph: Mapping[str, Any]) -> None:
-        nodes = [node for node in graph["nodes"].values() if node["resource_type"] == "model"]
+        # those of this package: another may use the same tags, and have a source of the same name
+        nodes = [
+            node
+            for node in graph["nodes"].values()
+            if node["resource_type"] == "model" and node["package_name"] == PACKAGE
+        ]
         of_transaction = [
             node
             for node in nodes
@@ -26,7 +32,7 @@ class Tables:
         self.landed = {
             node["name"]: LandedTable.of_source(node)
             for node in graph["sources"].values()
-            if node["source_name"] == SOURCE_NAME
+            if node["source_name"] == SOURCE_NAME and node["package_name"] == PACKAGE
         }
         # the ids of the models that make up a run
         self.transaction = frozenset(node["unique_id"] for node in of_transaction)

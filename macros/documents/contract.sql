@@ -29,13 +29,8 @@
     {#- A hash of a landed row's content: all columns of its contract but landed_at, which landing
         sets. `columns` (name, data_type): those of the source table, by default of deliveries. -#}
     {%- if columns is none -%}
-        {%- set columns = [] -%}
-        {%- if execute -%}
-            {%- for source in graph.sources.values()
-                if source.source_name == 'landing' and source.name == 'deliveries' -%}
-                {%- do columns.extend(source.columns.values()) -%}
-            {%- endfor -%}
-        {%- endif -%}
+        {%- set columns = graph.sources['source.exactly_once.landing.deliveries'].columns.values()
+            if execute else [] -%}
     {%- endif -%}
     {#- JSON shows which column is null; a time goes in as a number, since its text has no
         microseconds -#}

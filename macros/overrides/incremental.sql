@@ -4,7 +4,7 @@
         branch and creates no table, since a ledger exists before the first run. It needs one
         statement, or none if this run has no rows for the model (see no_rows_where).
         dbt-spark writes every other incremental model. -#}
-    {%- if 'transaction' not in model.tags -%}
+    {%- if model.package_name != 'exactly_once' or 'transaction' not in model.tags -%}
         {{ return(dbt.materialization_incremental_spark()) }}
     {%- endif -%}
     {%- set relation = this.incorporate(type='table') -%}

@@ -16,7 +16,10 @@
         {%- if run is not none -%}
             {%- set lines = run.messages or ['nothing was published; the ledgers are as before'] -%}
             {%- set kinds = [] -%}
-            {%- for result in results if result.status == 'warn' and 'warning' in result.node.tags -%}
+            {%- for result in results
+                if result.status == 'warn'
+                and result.node.package_name == 'exactly_once'
+                and 'warning' in result.node.tags -%}
                 {%- do kinds.append(sql_text(result.node.config.meta.kind)) -%}
             {%- endfor -%}
             {%- if kinds -%}

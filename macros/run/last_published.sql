@@ -5,8 +5,7 @@
         stored: read the table even if the run has its rows in memory. -#}
     {%- set node = none -%}
     {%- if execute and not is_unit_test() -%}
-        {%- set node = graph.nodes.values() | selectattr('name', 'equalto', ledger)
-            | selectattr('resource_type', 'equalto', 'model') | list | first -%}
+        {%- set node = graph.nodes['model.exactly_once.' ~ ledger] -%}
     {%- endif -%}
     {%- set relation = node.schema ~ '.' ~ node.alias if node else target.schema ~ '.' ~ ledger -%}
     {%- set run = current_run() -%}

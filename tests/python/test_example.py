@@ -159,6 +159,41 @@ def test_incremental_models_of_a_project_are_those_of_dbt_spark(shop: Shop) -> N
         assert shop.rows("select * from {schema}.latest_totals") == [("C1", total)]
 
 
+WORDS_OF_THE_PACKAGE = {
+    "models/us_states.sql": "{{ config(materialized='table', tags=['state']) }} select 'NY' as name",
+    "models/payments.sql": LATEST_TOTALS.replace("config(", "config(tags=['transaction'],"),
+    "tests/no_state_is_named_ny.sql": """
+        {{ config(severity='warn', tags=['warning']) }}
+        select * from {{ ref('us_states') }} where name = 'NY'
+    """,
+    "models/raw.yml": """
+        sources:
+          - name: landing
+            schema: {landing}
+            tables: [name: raw_orders]
+    """,
+}
+
+
+def test_tags_and_sources_of_a_project_are_its_own(shop: Shop) -> None:
+    """The package has a source landing and tags its models, and so may another project."""
+    for file, text in WORDS_OF_THE_PACKAGE.items():
+        place = shop.folder / file
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(text.replace("{landing}", f"{shop.landing}_raw"))
+    shop.land(order(1, 250.0))
+    shop.dbt("build", "--exclude-resource-type", "unit_test")
+    shop.dbt("build", "--selector", "hot_path")
+    assert shop.rows("select total from {schema}.payments") == [(1,)]
+    tables = {name for _, name, _ in shop.rows(f"show tables in {shop.landing}")}
+    assert "raw_orders" not in tables
+    shop.dbt("run-operation", "maintain")
+    shop.dbt("run-operation", "reset_state", "--args", "{really: true}")
+    assert shop.rows("select name, total from {schema}.us_states, {schema}.payments") == [("NY", 1)]
+    shop.dbt("run")
+    assert shop.rows("select delivery_id from {ledgers}.document_status") == [("d1",)]
+
+
 def test_tests_of_a_project_are_those_of_dbt(shop: Shop) -> None:
     """They know no macro of the package by its name alone, and none is left out."""
     (shop.folder / "models" / "customers.sql").write_text("select 'C1' as customer")
