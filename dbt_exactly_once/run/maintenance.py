@@ -237,11 +237,14 @@ def _in_doubt(state: State) -> str:
         f"inner join {state.tables.record.relation} as runs on doubts.run_id = runs.run_id "
         f"left anti join {commands} as looks on looks.command = 'LOOKED_AT' "
         "and looks.trigger_name = doubts.trigger_name and looks.issued_at >= runs.published_at "
-        f"left anti join {ledgers['journal_entries'].relation} as again "
-        "on again.event = 'RESUBMITTED' and again.trigger_name = doubts.trigger_name "
+        "left anti join (select journal.delivery_id, journal.trigger_name, runs.run_number "
+        f"from {ledgers['journal_entries'].relation} as journal "
+        f"inner join {state.tables.record.relation} as runs on journal.run_id = runs.run_id "
+        "where journal.event = 'RESUBMITTED') as again "
+        "on again.trigger_name = doubts.trigger_name "
         f"and {landed_delivery_id('again.delivery_id')} "
         f"= {landed_delivery_id('doubts.delivery_id')} "
-        "and again.happened_at >= doubts.decided_at "
+        "and again.run_number > runs.run_number "
         "where doubts.status = 'IN_DOUBT')"
     )
 
