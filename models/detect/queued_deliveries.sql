@@ -25,10 +25,9 @@ queued as (
         trigger_queue.origin = 'RECOVERY'
         and trigger_queue.recoveries > {{ var('max_recoveries') }} as is_beyond_recovery,
         -- what history has as completed is what the resubmission was for: its own service, which
-        -- was interrupted, has not completed. It was received when it was requested
+        -- was interrupted, has not completed
         trigger_queue.origin = 'RECOVERY'
-        and trigger_queue.received_at != trigger_queue.landed_received_at
-            as is_resubmission_again,
+        and trigger_queue.resubmission_id is not null as is_resubmission_again,
         coalesce(trigger_queue.awaited_key_hash = trigger_queue.key_hash, false)
             as had_waited_for_document,
         {{ 'true' if var('history_unavailable') else 'false' }}

@@ -519,8 +519,10 @@ def test_copies_are_in_doubt_like_the_recovery_of_their_document(runs: DbtRuns) 
     ]
 
 
+# the request may have the time of its document
+@pytest.mark.parametrize("minute", [5, 0])
 def test_the_recovery_of_a_resubmission_is_no_duplicate_of_the_failure_before(
-    runs: DbtRuns,
+    runs: DbtRuns, minute: int
 ) -> None:
     """It would be neither processed nor waiting, and no request could name it."""
     with_service(runs)
@@ -528,7 +530,7 @@ def test_the_recovery_of_a_resubmission_is_no_duplicate_of_the_failure_before(
     runs.land("deliveries", [delivery("d")])
     runs.decide(clock=NOW)
     runs.land("trigger_executions", [said("ERROR", "d")])
-    runs.land("resubmissions", [request(5, "d", trigger_name="orders")])
+    runs.land("resubmissions", [request(minute, "d", trigger_name="orders")])
     runs.decide(clock=NOW + hour / 2)
     resubmitted = "d/resubmission-1"
     runs.land("trigger_executions", [said("STARTED", resubmitted, NOW + hour / 2)])
