@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from dbt_exactly_once.adapter.engine import literal
 from dbt_exactly_once.landing.landed_again import land_again
 from dbt_exactly_once.landing.landed_rows import LandedRows
 from dbt_exactly_once.landing.landed_tables import CONSUMED_TAG, LandedTable
@@ -42,15 +43,18 @@ def what_fails(state: State, run: Run) -> list[str]:
         f"{deliveries.unconsumed()}) or delivery_id in (select landed_delivery_id from "
         f"{waiting} version as of {run.starts['waiting_deliveries']}))"
     )
-    expressions = [
-        (f"condition {position} of trigger {trigger_name}: the filter", text, document_type)
-        for trigger_name, position, document_type, text in run.found.get("conditions", [])
-        if text
-    ]
-    expressions += [
-        (f"trigger {one['trigger_name']}: the key", one["key"], None)
-        for one in run.queue_facts.get("key_expressions", [])
-    ]
+    types: dict[str, list[str]] = {}
+    expressions = []
+    for trigger_name, position, document_type, text in run.found.get("conditions", []):
+        types.setdefault(trigger_name, []).append(literal(document_type))
+        name = f"condition {position} of trigger {trigger_name}: the filter"
+        if text:
+            expressions.append((name, text, f"document_type = {literal(document_type)}"))
+    for one in run.queue_facts.get("key_expressions", []):
+        trigger_name = one["trigger_name"]
+        subscribed = ", ".join(types.get(trigger_name, ["null"]))
+        taken = f"coalesce(destination = {literal(trigger_name)}, document_type in ({subscribed}))"
+        expressions.append((f"trigger {trigger_name}: the key", one["key"], taken))
     return list(filters.what_fails(state.engine, expressions, rows))
 
 

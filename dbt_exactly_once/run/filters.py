@@ -67,16 +67,17 @@ def expression_problem(engine: Engine, text: str, relation: str, is_filter: bool
 
 
 def what_fails(
-    engine: Engine, expressions: Iterable[tuple[str, str, str | None]], deliveries: str
+    engine: Engine, expressions: Iterable[tuple[str, str, str]], deliveries: str
 ) -> Iterator[str]:
     """A line for each filter or key that fails on a delivery, though it is valid SQL.
 
-    expressions: for each how to name it, its text, and the document type that it is for, None for
-    any; deliveries: a relation.
+    expressions: for each how to name it, its text, and a condition for the deliveries that it is
+    for; deliveries: a relation.
     """
-    for name, text, document_type in expressions:
-        of_type = "true" if document_type is None else f"document_type = {literal(document_type)}"
-        rows = f"(select * from {deliveries} where delivery_id is not null and {of_type})"
+    for name, text, condition in expressions:
+        # a rejected row is left out: neither is asked about it
+        is_accepted = "delivery_id is not null and received_at is not null and guaranteed"
+        rows = f"(select * from {deliveries} where {is_accepted} is not null and ({condition}))"
         value = f"cast((\n{filter_sql(text)}\n) as string)"
         error = _error(engine, value, rows)
         if error is None:

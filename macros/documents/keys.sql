@@ -36,19 +36,19 @@
     )
 {%- endmacro %}
 
-{% macro keys_by_expression(expressions) -%}
-    {#- What the key expressions of triggers give for a landed row: a map from trigger to key.
+{% macro key_by_expression(expressions) -%}
+    {#- What the key expression of the row's trigger gives; null if the trigger has none.
 
         expressions: rows of the seed with trigger_name and key, SQL of the user. -#}
     {%- if expressions -%}
-        map(
+        case trigger_name
             {%- for expression in expressions %}
-            {{ sql_text(expression.trigger_name) }}, cast((
+            when {{ sql_text(expression.trigger_name) }} then cast((
                 {{ adapter.exactly_once.filter_sql(expression.key) }}
-            ) as string){{ ',' if not loop.last }}
+            ) as string)
             {%- endfor %}
-        )
+        end
     {%- else -%}
-        cast(null as map<string, string>)
+        cast(null as string)
     {%- endif -%}
 {%- endmacro %}

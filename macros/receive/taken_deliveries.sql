@@ -1,4 +1,4 @@
-{% macro taken_deliveries(days) -%}
+{% macro taken_deliveries(days=none) -%}
     {#- A relation of the landed deliveries that are decided or wait, with received_at, including
         those whose landed rows have been removed. days: see on_days. -#}
     (

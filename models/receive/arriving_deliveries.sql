@@ -32,7 +32,6 @@
         waiting_since,
         had_waited,
         awaited_key_hash,
-        landed_keys,
         decided_key,
         landed_file,
         landed_position,

@@ -1,6 +1,5 @@
 {{ config(materialized='ephemeral') }}
-{%- set facts = queue_facts() -%}
-{%- set landed_keys = keys_by_expression(facts.key_expressions) %}
+{%- set facts = queue_facts() %}
 -- facts that decide which parts of the SQL this run needs
 -- depends_on: {{ ref('triggers_this_run') }}
 -- depends_on: {{ ref('returning_this_run') }}
@@ -11,12 +10,7 @@ landed as (
     select
         stg_deliveries.*,
         transports.api as transport_api
-    from (
-        select
-            *,
-            {{ landed_keys | indent(12) }} as landed_keys
-        from {{ ref('stg_deliveries') }}
-    ) as stg_deliveries
+    from {{ ref('stg_deliveries') }} as stg_deliveries
     left join {{ typed_seed('transports') }} as transports
         on stg_deliveries.transport = transports.transport
 
@@ -50,10 +44,11 @@ checked as (
     -- decided or waiting deliveries, even if their landed rows have been removed since
     taken_earlier as (
 
-        select distinct
+        select
             delivery_id,
-            to_date(received_at) as received_on
-        from {{ taken_deliveries(facts.landed_days) }}
+            collect_set(received_at) as received_at
+        from {{ taken_deliveries(facts.earlier_days) }}
+        group by delivery_id
 
     ),
 
@@ -92,14 +87,12 @@ checked as (
                         'REPEATED',
                         'CONFLICTING'
                     )
-                when taken_earlier.delivery_id is not null then 'REPEATED'
+                when array_contains(taken_earlier.received_at, ranked.received_at) then 'REPEATED'
+                when taken_earlier.delivery_id is not null then 'CONFLICTING'
             end as rejected_because
         from ranked
         left join landed_earlier on ranked.delivery_id = landed_earlier.delivery_id
-        left join taken_earlier
-            on
-                ranked.delivery_id = taken_earlier.delivery_id
-                and to_date(ranked.received_at) = taken_earlier.received_on
+        left join taken_earlier on ranked.delivery_id = taken_earlier.delivery_id
 
     )
 {%- else -%}

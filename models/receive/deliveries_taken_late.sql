@@ -1,6 +1,5 @@
 {{ config(materialized='ephemeral') }}
 -- depends_on: {{ ref('checked_deliveries') }}
-{%- set landed_keys = keys_by_expression(queue_facts().key_expressions) %}
 with
 
 triggers_this_run as (
@@ -17,7 +16,6 @@ consumed_deliveries as (
     from (
         select
             *,
-            {{ landed_keys | indent(16) }} as landed_keys,
             row_number() over (
                 partition by delivery_id
                 order by {{ order_of_landing('consumed') }}

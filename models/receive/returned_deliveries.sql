@@ -1,7 +1,6 @@
 {{ config(materialized='ephemeral') }}
 -- depends_on: {{ ref('checked_deliveries') }}
-{%- set facts = queue_facts() -%}
-{%- set landed_keys = keys_by_expression(facts.key_expressions) %}
+{%- set facts = queue_facts() %}
 with
 
 edited as (
@@ -22,7 +21,7 @@ edited as (
 
     -- a returning delivery was consumed by an earlier run: an unconsumed row of the same id counts
     -- only if the consumed one is gone
-    accepted as (
+    landed as (
 
         select
             deliveries.* except (landing_rank),
@@ -35,21 +34,12 @@ edited as (
 
     ),
 {%- else -%}
-    accepted as (
+    landed as (
 
         select * from {{ accepted_deliveries('landed') }}
 
     ),
 {%- endif %}
-
-landed as (
-
-    select
-        *,
-        {{ landed_keys | indent(8) }} as landed_keys
-    from accepted
-
-),
 
 -- a recovery or a resubmission keeps the key of its delivery, whatever the trigger's key is today,
 -- and a resubmission with its own document needs no landed row
@@ -82,7 +72,6 @@ with_landed_row as (
         landed.event_id,
         landed.errors_to,
         landed.document,
-        landed.landed_keys,
         landed.landing_rank,
         landed.landed_file,
         landed.landed_position
@@ -106,7 +95,6 @@ with_landed_row as (
         null as event_id,
         null as errors_to,
         null as document,
-        null as landed_keys,
         4 as landing_rank,
         null as landed_file,
         null as landed_position

@@ -51,6 +51,11 @@ matched as (
     select
         * except (document),
         if(left_out is null, {{ first_matching_condition() }}, null) as condition_position,
+        if(
+            left_out is null and decided_key is null and not is_gone,
+            {{ key_by_expression(facts.key_expressions) | indent(12) }},
+            null
+        ) as key_by_expression,
         if(left_out is null, sha2(document, 256), null) as document_hash,
         if(left_out = 'REJECTED', {{ delivery_as_json() }}, null) as raw_text
     from in_queue
@@ -88,11 +93,8 @@ with_settings as (
             when triggers_this_run.key is null
                 then {{ document_key('matched', api) | indent(16) }}
             -- a trigger with a key expression uses only its value, never the ids
-            when try_element_at(matched.landed_keys, matched.trigger_name) != ''
-                then struct(
-                    try_element_at(matched.landed_keys, matched.trigger_name) as document_key,
-                    'EXPRESSION' as key_source
-                )
+            when matched.key_by_expression != ''
+                then struct(matched.key_by_expression as document_key, 'EXPRESSION' as key_source)
         end as found_key
     from matched
     left join {{ typed_seed('transports') }} as transports
@@ -149,7 +151,7 @@ final as (
     select
         * except (
             takes_documents, is_enabled, is_held, is_gone, queue_number, left_out, landed_at,
-            landed_keys, decided_key, run_clock, errors_to, condition_position, queue_capacity,
+            key_by_expression, decided_key, run_clock, errors_to, condition_position, queue_capacity,
             trigger_id
         ),
         -- a row without landed_at counts as landed now, and so does one of a time that nobody can

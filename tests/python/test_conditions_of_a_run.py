@@ -217,6 +217,11 @@ def test_a_filter_or_key_that_fails_on_a_delivery_is_named_with_it(
         delivery(name, "order", minute, uuid=uuid, redelivery_count=int(name != "b"))
         for minute, (name, uuid) in enumerate(uuids.items())
     ]
+    # not of this trigger: the key would fail on these too
+    rows += [
+        delivery("A", "letter", 0, uuid="x", redelivery_count=0),
+        delivery("B", "order", 0, uuid="x", redelivery_count=0, guaranteed=None),
+    ]
     runs.land("deliveries", rows)
     result = runs.dbt("run", "--select", "tag:transaction", clock=at(9), quiet=False)
     assert "trigger_queue" in failures(result)[0]
@@ -229,7 +234,9 @@ def test_a_filter_or_key_that_fails_on_a_delivery_is_named_with_it(
         "[INVALID_INDEX_OF_ZERO]"
     ) in said
 
-    configure_with("document = uuid", "uuid")
+    # it fails on none of the documents of its trigger
+    key = "if(redelivery_count = 0 and uuid = 'x', raise_error('a letter'), uuid)"
+    configure_with("document = uuid", key)
     runs.decide(clock=at(10))
     decided = "select trigger_name, count(*) from {schema}.document_status group by 1 order by 1"
     assert runs.rows(decided) == [("filters", 4), ("keyed", 4)]

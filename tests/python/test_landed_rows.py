@@ -533,6 +533,36 @@ def test_an_id_that_lands_again_is_compared_on_its_days_alone(runs: DbtRuns) -> 
     ]
 
 
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize(
+    ("minutes", "reason"), [(0, "REPEATED"), (5, "CONFLICTING"), (DAY, "CONFLICTING")]
+)
+def test_an_id_that_lands_again_after_its_row_was_removed_is_decided_once(
+    runs: DbtRuns, waits: bool, minutes: int, reason: str
+) -> None:
+    """Decided or waiting, and whatever its received_at is now."""
+    held = {"delivery_id": "a", "trigger_name": "records"}
+    if waits:
+        runs.run("run-operation", operation="hold_delivery", arguments_of_operation=held)
+    one = {"destination": "records", "uuid": "u"}
+    runs.land("deliveries", [delivery("a", 0, **one)])
+    runs.decide(clock=at(1))
+    runs.rows("delete from {landing}.deliveries")
+    if waits:
+        runs.run("run-operation", operation="release_delivery", arguments_of_operation=held)
+    # a run of its own, which notices that the row is gone
+    build(runs, 2)
+    runs.land("deliveries", [delivery("a", minutes, **one)])
+    build(runs, minutes + 3)
+    assert runs.rows("select delivery_id, reason from {schema}.rejected_deliveries") == [
+        ("a", reason)
+    ]
+    is_back = waits and reason == "REPEATED"
+    assert runs.rows(RECORDED) == ([("a", "NEW")] if is_back or not waits else [])
+    still = [("a", "LANDED_ROW_GONE")] if waits and not is_back else []
+    assert runs.rows("select delivery_id, reason from {schema}.waiting_deliveries") == still
+
+
 def test_the_row_that_landed_first_rules_also_if_the_table_was_compacted_since(
     runs: DbtRuns,
 ) -> None:
