@@ -53,13 +53,14 @@ def expression_problem(engine: Engine, text: str, relation: str, is_filter: bool
     """Why Spark cannot use a filter or a key over a relation's columns; None if it can."""
     try:
         expression = filter_sql(text)
-        used = (
-            f"select 1 from {relation} where (\n{expression}\n) and false"
-            if is_filter
-            # a key is a value of one row: no aggregate, no window
-            else f"select 1 from {relation} where cast((\n{expression}\n) as string) is null "
-            "and false"
-        )
+        if is_filter:
+            used = f"select 1 from {relation} where (\n{expression}\n) and false"
+        else:
+            # a key is a value of one row: no aggregate, no window. It is the same for each copy of
+            # it: Spark takes nothing random into a join
+            is_none = f"cast((\n{expression}\n) as string) is null and false"
+            joined = f"{relation} inner join (select 1) on {is_none}"
+            used = f"select 1 from {joined} where {is_none}"
         engine.rows(used)
     except Exception as error:
         return one_line(error)

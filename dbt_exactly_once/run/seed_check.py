@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+from urllib.parse import quote_plus
 
 from dbt_exactly_once.run.seed_rules import REGISTERED, seed_rules
 from dbt_exactly_once.run.variables import MOST
@@ -156,7 +157,12 @@ class SeedCheck:
         value = self.value(cell["column"], cell["type"], text)
         problem = cell["problem"]
         is_too_great = cell["type"] == "bigint" and int(value or 0) > MOST
-        if cell.get("registered"):
+        if "longest" in cell:
+            # as Iceberg writes it
+            written = quote_plus(value or "", safe="*").replace("~", "%7E")
+            if len(written) <= cell["longest"]:
+                return None
+        elif cell.get("registered"):
             names = self._registered[cell["column"]]
             if value is None or value in names:
                 return None

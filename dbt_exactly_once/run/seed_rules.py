@@ -6,7 +6,8 @@ columns: what its CSV must have; key was added later, and counts as blank in a C
 row_name: how a row is named, as pairs of words and a column.
 cells: the problem to report if the value of a cell cannot be read, or is blank without
 `may_be_blank`. If `where` names a column, only rows in which that column is true have the problem.
-The value of a `registered` cell must name a function of python_udfs.
+The value of a `registered` cell must name a function of python_udfs. `longest`: of a value as it is
+written in a path; other problems of the cell have a rule of their own.
 unique: columns, each with its type, whose values no two rows share.
 refers_to: a column whose values must be in the same column of another seed.
 """
@@ -18,6 +19,9 @@ from typing import Any
 
 from dbt_exactly_once.run.variables import MOST
 
+# of a trigger's name in a path: waiting_deliveries has a folder trigger_name=NAME for each, and the
+# name of a folder has at most 255 bytes
+LONGEST_NAME = 255 - len("trigger_name=")
 # the settings of seeds that name a function of python_udfs
 REGISTERED = ("resolver", "resource_monitor")
 
@@ -84,11 +88,16 @@ def seed_rules(
     words: Mapping[str, Sequence[str]], defaults: Mapping[str, tuple[str, str | None]]
 ) -> dict[str, dict[str, Any]]:
     """The rules by seed; words and defaults are what the macros of their names return."""
+    too_long = (
+        f"is too long: use at most {LONGEST_NAME} characters, of which each that is neither a "
+        "Latin letter nor a digit counts as 3 to 12"
+    )
     triggers = {
         "columns": ["trigger_name", *(name for name in defaults if name != "key")],
         "row_name": _TRIGGER,
         "cells": [
             _cell("trigger_name", "string", "is blank: give every trigger a name"),
+            {**_cell("trigger_name", "string", too_long), "longest": LONGEST_NAME},
             *_settings(words, defaults),
         ],
         "unique": [

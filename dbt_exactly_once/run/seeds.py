@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine, literal
@@ -21,23 +23,34 @@ from dbt_exactly_once.run.state import State
 
 
 def seed_as_written(path: str, delimiter: str) -> Any:
-    """The agate table of a CSV in which every cell is text, also one whose text is null.
+    """The agate table of a CSV in which every cell is text, also one whose text is null, and names
+    of columns are in small letters.
 
-    Raises ExactlyOnceError if a column stands there twice: agate would read the second one under
-    another name.
+    Raises ExactlyOnceError if its header cannot be one of columns, or names one twice: agate would
+    read the second under another name.
     """
     import agate
 
-    with open(path, encoding="utf-8-sig", newline="") as file:
+    with Path(path).open(encoding="utf-8-sig", newline="") as file:
         header = next(csv.reader(file, delimiter=delimiter), [])
-    counts = Counter(name.strip().lower() for name in header)
-    repeated = [name for name, count in counts.items() if name and count > 1]
-    if repeated:
-        raise ExactlyOnceError(
-            f"exactly_once: {path} has column {', '.join(repeated)} more than once: keep one"
-        )
+    header = [name.lower() for name in header]
+    problems = [
+        f"has a column {name!r}: use letters, and a {delimiter} between columns"
+        for name in header
+        if name and not re.fullmatch("[a-z_][a-z_0-9]*", name)
+    ]
+    problems += [
+        f"has column {name} more than once: keep one"
+        for name, count in Counter(header).items()
+        if name and count > 1
+    ]
+    if not header:
+        problems.append("is empty: write a line with its columns")
+    if problems:
+        raise ExactlyOnceError(f"exactly_once: {path} {problems[0]}")
     text = agate.TypeTester(types=[agate.Text(cast_nulls=False)])
-    return agate.Table.from_csv(path, column_types=text, encoding="utf-8-sig", delimiter=delimiter)
+    table = agate.Table.from_csv(path, column_types=text, encoding="utf-8-sig", delimiter=delimiter)
+    return table.rename(column_names=[name.lower() for name in table.column_names])
 
 
 def freeze_seeds(state: State, run: Run, graph: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -199,14 +199,37 @@ def test_a_seed_that_is_no_table_is_told_with_its_file(
     assert "give each row as many cells as the header has" in told
 
 
-def test_a_column_that_stands_twice_in_a_seed_is_told(folder: Path, check: Check) -> None:
-    """agate reads the second as use_history_2, so one of the two settings would be ignored."""
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        # agate reads the second as use_history_2, so one of the two settings would be ignored
+        (
+            lambda text: text.replace("key\n", "key,Use_History\n").replace(",\n", ",,\n"),
+            "has column use_history more than once: keep one",
+        ),
+        (
+            lambda text: text.replace(",", ";"),
+            "has a column 'trigger_name;enabled;",
+        ),
+        (lambda text: text.replace(",key\n", ", key\n"), "has a column ' key': use letters"),
+        (lambda text: "", "is empty: write a line with its columns"),
+    ],
+)
+def test_a_header_that_is_none_of_columns_is_told(
+    folder: Path, check: Check, change: Callable[[str], str], problem: str
+) -> None:
     file = folder / "seeds" / "triggers.csv"
-    lines = file.read_text().splitlines()
-    file.write_text("\n".join([f"{lines[0]},Use_History", *(f"{line},true" for line in lines[1:])]))
+    file.write_text(change(file.read_text()))
     status, told = check()
     assert status == 1
-    assert f"{WRONG}{file} has column use_history more than once: keep one" in told
+    assert any(f"{WRONG}{file} {problem}" in line for line in told), told
+
+
+def test_a_header_may_be_in_capitals(folder: Path, check: Check) -> None:
+    file = folder / "seeds" / "triggers.csv"
+    header, _, rows = file.read_text().partition("\n")
+    file.write_text(f"{header.upper()}\n{rows}")
+    assert check()[0] == 0
 
 
 def test_a_module_that_cannot_be_imported_is_told(folder: Path, check: Check) -> None:

@@ -160,7 +160,10 @@ def test_incremental_models_of_a_project_are_those_of_dbt_spark(shop: Shop) -> N
 
 
 WORDS_OF_THE_PACKAGE = {
-    "models/us_states.sql": "{{ config(materialized='table', tags=['state']) }} select 'NY' as name",
+    "models/us_states.sql": """
+        {{ config(materialized='table', tags=['state']) }}
+        select 'NY' as name
+    """,
     "models/payments.sql": LATEST_TOTALS.replace("config(", "config(tags=['transaction'],"),
     "tests/no_state_is_named_ny.sql": """
         {{ config(severity='warn', tags=['warning']) }}

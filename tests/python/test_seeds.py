@@ -14,6 +14,8 @@ from dbt_exactly_once.adapter.macros import macro_result
 from dbt_exactly_once.cli import main
 from dbt_exactly_once.run.seed_check import SeedCheck
 
+# one letter too long for the name of a folder
+LONG = "\u0416" * 41
 TRIGGERS = [
     {"trigger_name": "good"},
     {"trigger_name": "twice"},
@@ -29,6 +31,9 @@ TRIGGERS = [
     {"trigger_name": "undated", "start_from": "yesterday"},
     {"trigger_name": "keyed", "key": "uuid ||"},
     {"trigger_name": "counted", "key": "count(*)"},
+    {"trigger_name": "random", "key": "concat(uuid(), uuid)"},
+    {"trigger_name": LONG},
+    {"trigger_name": LONG[1:]},
     {"trigger_name": "spaced", "enabled": " False ", "max_retry_attempts": " 007 "},
     {"trigger_name": "largest", "max_retry_attempts": "2147483647"},
     {"trigger_name": "larger", "max_retry_attempts": "2147483648"},
@@ -63,6 +68,8 @@ LINES = [
     ("triggers", "trigger undated", "start_from is yesterday: use a time"),
     ("triggers", "trigger keyed", "the key uuid || cannot be used"),
     ("triggers", "trigger counted", "the key count(*) cannot be used"),
+    ("triggers", "trigger random", "the key concat(uuid(), uuid) cannot be used"),
+    ("triggers", "trigger " + LONG, "trigger_name is too long: use at most 242"),
     ("triggers", "trigger larger", "max_retry_attempts is 2147483648: use a whole number"),
     ("triggers", "trigger eternal", "history_time_to_live_ms is 9223372036854775807: use a whole"),
     ("triggers", "trigger kelvin", "acknowledgement_mode is DUPS_O\u212a_ACKNOWLEDGE: use"),
@@ -76,7 +83,7 @@ LINES = [
     ("trigger_conditions", "condition 8 of trigger good", "document_type is blank"),
 ]
 # what is wrong with these only Spark can tell, which knows the columns of deliveries
-NEEDS_SPARK = {"condition 1 of trigger good", "trigger counted"}
+NEEDS_SPARK = {"condition 1 of trigger good", "trigger counted", "trigger random"}
 
 
 @pytest.fixture
