@@ -35,20 +35,22 @@ def land_again(
     rejected: str,
     journal: str,
     statuses: str,
+    triggers: str,
     deliveries: LandedTable,
 ) -> list[LandedAgain]:
     """Land what requests name, each rejection once; a repetition after a kill lands nothing twice.
 
     requests: the rows of resubmissions that no run has consumed; rejected: relation of all
-    rejections; journal, statuses: the ledgers journal_entries and document_status.
+    rejections; journal, statuses: the ledgers journal_entries and document_status; triggers:
+    relation of the names of all triggers.
     """
     outcomes = []
     taken: set[str] = set()
-    for found in _requested(engine, requests, rejected, journal, statuses):
-        resubmission_id, *request, is_repeated, is_taken = found
+    for found in _requested(engine, requests, rejected, journal, statuses, triggers):
+        resubmission_id, *request, is_repeated, is_taken, is_known = found
         trigger_name, requested_at, document, rejection_id, reason, raw_text = request
         row = _row(raw_text, document)
-        refused_for = _refusal(is_repeated, is_taken or rejection_id in taken, reason)
+        refused_for = _refusal(is_repeated, is_taken or rejection_id in taken, is_known, reason)
         if refused_for or row is None:
             outcomes.append(LandedAgain(resubmission_id, None, refused_for or "UNREADABLE"))
             continue
@@ -72,9 +74,10 @@ def land_again(
 
 
 def _requested(
-    engine: Engine, requests: str, rejected: str, journal: str, statuses: str
+    engine: Engine, requests: str, rejected: str, journal: str, statuses: str, triggers: str
 ) -> list[tuple[Any, ...]]:
-    """The requests to land again, each with its rejection and what the journal has of both."""
+    """The requests to land again, each with its rejection, what the journal has of both, and
+    whether its trigger is known. One without an id is refused with those for deliveries."""
     return engine.rows(
         f"""
         select
@@ -94,10 +97,11 @@ def _requested(
             ) as requested_at,
             min(requests.document) as document,
             min(rejected.rejection_id) as rejection_id,
-            min(rejected.reason) as reason,
-            min(rejected.raw_text) as raw_text,
+            min_by(rejected.reason, rejected.rejection_id) as reason,
+            min_by(rejected.raw_text, rejected.rejection_id) as raw_text,
             bool_or(journal.reference_id <=> requests.resubmission_id) as is_repeated,
-            bool_or(journal.event = 'RESUBMITTED') as is_taken
+            bool_or(journal.event = 'RESUBMITTED') as is_taken,
+            bool_and(requests.trigger_name is null or triggers.trigger_name is not null) as is_known
         from {requests} as requests
         inner join {rejected} as rejected on requests.delivery_id = rejected.rejection_id
         left join {journal} as journal
@@ -109,16 +113,21 @@ def _requested(
             on
                 requests.delivery_id = decided.delivery_id
                 and requests.trigger_name = decided.trigger_name
+        left join {triggers} as triggers on requests.trigger_name = triggers.trigger_name
+        where requests.resubmission_id is not null
         group by requests.resubmission_id
         order by min(requests.requested_at), requests.resubmission_id
         """
     )
 
 
-def _refusal(is_repeated: bool, is_taken: bool, reason: str) -> str | None:
-    """Why a request is refused, or None; is_taken: whether its rejection has already landed."""
+def _refusal(is_repeated: bool, is_taken: bool, is_known: bool, reason: str) -> str | None:
+    """Why a request is refused, or None; is_taken: whether its rejection has already landed;
+    is_known: whether the trigger that it names is one."""
     if is_repeated:
         return "REPEATED"
+    if not is_known:
+        return "UNKNOWN_TRIGGER"
     if is_taken:
         return "RESUBMITTED"
     return "LANDED" if reason == "REPEATED" else None

@@ -59,7 +59,7 @@ def begin(
         if variables["preview_all_landed"]:
             _start_from_nothing(state, run)
         elif publishes and run.has_landed("resubmissions"):
-            land_resubmitted(state, run)
+            land_resubmitted(state, run, graph)
         keep_state_of_work(
             state.engine, run, {name: t.relation for name, t in state.tables.ledgers.items()}
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from dbt_exactly_once.adapter.engine import literal
 from dbt_exactly_once.landing.landed_again import land_again
@@ -11,6 +12,7 @@ from dbt_exactly_once.landing.landed_tables import CONSUMED_TAG, LandedTable
 from dbt_exactly_once.run import filters
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.publication import mains_of
+from dbt_exactly_once.run.seeds import seeds_of_csv
 from dbt_exactly_once.run.state import State
 from dbt_exactly_once.services.executions import patiently
 
@@ -137,9 +139,19 @@ def follow_event_time(state: State, run: Run) -> None:
         run.greatest_received_at = found[0]
 
 
-def land_resubmitted(state: State, run: Run) -> None:
-    """Land rejected rows that somebody has resubmitted, so that this run takes them."""
+def land_resubmitted(state: State, run: Run, graph: Mapping[str, Any]) -> None:
+    """Land rejected rows that somebody has resubmitted, so that this run takes them.
+
+    graph: that of dbt.
+    """
     ledgers, landed = state.tables.ledgers, state.tables.landed
+    # a trigger that has left the seed is known until it is retired
+    triggers = [
+        f"select trim(trigger_name) as trigger_name from {relation}"
+        for relation, (seed, _) in seeds_of_csv(state, graph).items()
+        if seed["name"] == "triggers"
+    ]
+    triggers.append(f"select trigger_name from {ledgers['trigger_states'].relation}")
     columns = "rejection_id, reason, raw_text"
     run.landed_again = land_again(
         state.engine,
@@ -149,6 +161,7 @@ def land_resubmitted(state: State, run: Run) -> None:
         f"{landed['rejected_landings'].relation} where table_name = 'deliveries')",
         ledgers["journal_entries"].relation,
         ledgers["document_status"].relation,
+        f"({' union '.join(triggers)})",
         landed["deliveries"],
     )
     if any(request.delivery_id for request in run.landed_again):

@@ -46,6 +46,8 @@
             ~ 'message_shape, since and until, which name failed documents'
         ) -%}
     {%- elif delivery_id is not none -%}
+        {%- set document = document if document is none or document is string else tojson(document)
+        -%}
         {%- set id = sql_text(delivery_id) -%}
         {%- set rejected -%}
             select 1 from {{ ref('rejected_deliveries') }} where rejection_id = {{ id }}

@@ -28,7 +28,11 @@ final as (
                 when 'WITHOUT_ID' then 'it has no resubmission_id: land it again with one'
                 when 'NO_DECISION' then 'no decision is known for it'
                 when 'UNKNOWN_TRIGGER'
-                    then 'its trigger was retired: bring it back into seeds/triggers.csv first'
+                    then if(
+                        is_landing,
+                        concat('no trigger is named ', trigger_name),
+                        'its trigger was retired: bring it back into seeds/triggers.csv first'
+                    )
                 when 'RESUBMITTED' then 'it was resubmitted before'
                 when 'LANDED' then 'it repeats a delivery that has landed'
                 when 'UNREADABLE'

@@ -154,6 +154,33 @@ def test_a_rejected_landing_is_taken_again_once(
     assert len(decided(runs)) == 7
 
 
+def test_a_request_that_is_refused_lands_nothing_and_can_be_asked_again(runs: DbtRuns) -> None:
+    runs.land("deliveries", [delivery("d1", guaranteed=None)])
+    runs.decide(clock=NOW)
+    [(rejected,)] = runs.rows("select rejection_id from {schema}.rejected_deliveries")
+    row = {"delivery_id": "d1", "received_at": "2026-05-01T12:00:00Z", "transport": "RABBITMQ"}
+    corrected = {**row, "document_type": "order", "guaranteed": True}
+    wanted = {"document": json.dumps(corrected), "trigger_name": "orders"}
+    runs.land(
+        "resubmissions",
+        [
+            request(1, rejected, **{**wanted, "trigger_name": "nobody"}),
+            {**request(2, rejected, **wanted), "resubmission_id": None},
+        ],
+    )
+    runs.decide(clock=NOW)
+    assert sorted(runs.rows("select event, message from {schema}.journal_entries")) == [
+        ("REFUSED", "it has no resubmission_id: land it again with one"),
+        ("REFUSED", "no trigger is named nobody"),
+    ]
+    assert runs.rows("select count(*) from {landing}.deliveries") == [(1,)]
+    # the operation takes the row as an object, as its description has it
+    again = {"delivery_id": rejected, "document": corrected, "trigger_name": "orders"}
+    runs.run("run-operation", operation="resubmit", arguments_of_operation=again)
+    runs.decide(clock=NOW)
+    assert decided(runs) == [("d1", "orders")]
+
+
 def test_a_rejected_row_that_is_no_json_is_refused_and_stops_no_run(runs: DbtRuns) -> None:
     """Landing rejects NaN, which Python's own parser takes."""
     rejection = {
