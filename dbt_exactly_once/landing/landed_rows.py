@@ -113,7 +113,8 @@ class LandedRows:
                 f"(select * from {self.until_landed()} left semi join ({self._known_deliveries()}) "
                 "as known on delivery_id = known_id)"
             )
-        return self._version(self.consumed)
+        # a table that was dropped, and made again without rows, has no snapshot
+        return self._version(self.landed and self.consumed)
 
     def warnings(self) -> list[str]:
         """What a person should know of a table that cannot be read by its appended files."""

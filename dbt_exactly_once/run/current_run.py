@@ -77,8 +77,13 @@ class Run(Publication):
         return now - before > timedelta(milliseconds=milliseconds) - timedelta(seconds=1)
 
     def landed_now(self) -> dict[str, str]:
-        """The snapshots that this run consumes, of the landed tables that have one."""
-        return {name: snapshot for name, snapshot in self.landed.items() if snapshot}
+        """The snapshots up to which this and earlier runs consume the landed tables.
+
+        That of a table which was dropped and has no rows yet is the lost one: so the run that finds
+        rows knows that some may be consumed.
+        """
+        found = {name: snapshot or self.consumed[name] for name, snapshot in self.landed.items()}
+        return {name: snapshot for name, snapshot in found.items() if snapshot}
 
     @property
     def consumes_more(self) -> bool:

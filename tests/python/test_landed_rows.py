@@ -533,6 +533,25 @@ def test_an_id_that_lands_again_is_compared_on_its_days_alone(runs: DbtRuns) -> 
     ]
 
 
+def test_a_landed_table_that_was_dropped_stops_no_run_before_it_lands_again(runs: DbtRuns) -> None:
+    held = {"delivery_id": "b", "trigger_name": "records"}
+    runs.run("run-operation", operation="hold_delivery", arguments_of_operation=held)
+    rows = [delivery(name, 0, destination="records") for name in ("a", "b", "c")]
+    runs.land("deliveries", rows[:2])
+    build(runs, 1)
+    runs.rows("drop table {landing}.deliveries")
+    build(runs, 2)
+    runs.run("run-operation", operation="release_delivery", arguments_of_operation=held)
+    build(runs, 3)
+    assert runs.rows("select delivery_id, reason from {schema}.waiting_deliveries") == [
+        ("b", "LANDED_ROW_GONE")
+    ]
+    runs.land("deliveries", rows)
+    build(runs, 4)
+    assert runs.rows(RECORDED) == [("a", "NEW"), ("b", "NEW"), ("c", "NEW")]
+    assert runs.rows("select delivery_id from {schema}.rejected_deliveries") == []
+
+
 @pytest.mark.parametrize("waits", [False, True])
 @pytest.mark.parametrize(
     ("minutes", "reason"), [(0, "REPEATED"), (5, "CONFLICTING"), (DAY, "CONFLICTING")]
