@@ -62,7 +62,7 @@
                 run_query(left_out).columns[0].values() or run_query(landed).columns[0].values()
             ) -%}
         {%- else -%}
-            {%- for row in by_trigger if trigger_name is none or row[0] == trigger_name -%}
+            {%- for row in by_trigger if trigger_name is none or row[0] == trigger_name | string -%}
                 {%- do lines.append(row[1]) -%}
             {%- else -%}
                 {%- do lines.extend(run_query(left_out).columns[0].values()) -%}
@@ -91,7 +91,8 @@
                 {%- endif %}
             order by trigger_name, received_at, delivery_id
         {%- endset -%}
-        {%- for trigger, deliveries in run_query(deliveries_of_key).rows | groupby(0) -%}
+        {%- for trigger, deliveries in run_query(deliveries_of_key).rows
+            | groupby(0, case_sensitive=true) -%}
             {%- do lines.append(
                 'document ' ~ document_key ~ ' in trigger ' ~ trigger ~ ': '
                 ~ (deliveries | length)

@@ -75,7 +75,7 @@
         select 1 from {{ or_in }} where trigger_name = {{ sql_text(trigger_name) }} limit 1
     {%- endset -%}
     {%- set known = run_query(seeded).columns[0].values() -%}
-    {%- if trigger_name not in known
+    {%- if trigger_name | string not in known
         and not (or_in and run_query(named).rows | length > 0) -%}
         {%- do exceptions.raise_compiler_error(
             'exactly_once: no trigger is named ' ~ trigger_name ~ '; seeds/triggers.csv has '

@@ -1,8 +1,9 @@
 {% macro settings_of_this_run() -%}
     {#- trigger_settings, changed as a preview asks
         (`preview_triggers: {orders: {use_history: true}}`). -#}
-    {%- set previewed = var('preview_triggers') -%}
-    {%- if not previewed -%}
+    {%- set previewed = var('preview_triggers') or {} -%}
+    {#- a trigger may be previewed with all of its settings as they are -#}
+    {%- if not previewed.values() | select | list -%}
         {{ ref('trigger_settings') }}
     {%- else -%}
         {%- set columns = {} -%}

@@ -20,7 +20,8 @@
                 )
             order by settings.resource_monitor, states.trigger_name
         {%- endset -%}
-        {%- for monitor, rows in run_query(suspended).rows | groupby(0) -%}
+        {%- for monitor, rows in run_query(suspended).rows 
+            | groupby(0, case_sensitive=true) -%}
             {%- set asked -%}
                 select answer.is_available, answer.message
                 from (select ask_resource_monitor({{ sql_text(monitor) }}) as answer)

@@ -73,6 +73,10 @@ def test_a_preview_publishes_nothing_and_says_what_it_would_have_decided(
     assert "in doubt, count_only: 1 by rule R05, its transport delivered it before" in told
     assert published(runs) == before
 
+    # with the settings as they are of a trigger that is named
+    told = say(runs, capfd, {**PREVIEW, "preview_triggers": {"count_only": {}}})
+    assert "count_only: 1 IN_DOUBT, 1 NEW" in told
+
     # with other settings
     other = {"preview_triggers": {"count_only": {"use_history": True}}}
     assert "count_only: 2 NEW" in say(runs, capfd, {**PREVIEW, **other})

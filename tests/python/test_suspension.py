@@ -17,6 +17,10 @@ from python_udfs import resource_monitor
 @resource_monitor("shop.up")
 def up():
     return (Path("FOLDER") / "up").exists()
+
+@resource_monitor("Shop.Up")
+def never():
+    return False
 """
 # the views of open work look at the clock
 BEGIN = datetime.now(timezone.utc).replace(microsecond=0) - timedelta(hours=1)
@@ -139,6 +143,22 @@ class Scene:
 @pytest.fixture
 def scene(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> Scene:
     return Scene(DbtRuns(spark, profiles_dir, tmp_path))
+
+
+def test_a_monitor_answers_for_its_own_triggers_alone(
+    spark: SparkSession, profiles_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another's name may differ from its own in capitals only."""
+    monkeypatch.setitem(TRIGGERS, "other", {"resource_monitor": "Shop.Up"})
+    scene = Scene(DbtRuns(spark, profiles_dir, tmp_path))
+    scene.deliver(0, "watched", "other")
+    scene.run(1)
+    scene.fail(3, "watched", "other")
+    (scene.runs.folder / "up").touch()
+    scene.run(5)
+    assert scene.causes == {name: ["RETRY_FAILURE"] for name in ("watched", "other")}
+    scene.run(7)
+    assert scene.causes == {"other": ["RETRY_FAILURE"]}
 
 
 def test_what_suspends_a_trigger_is_lifted_by_itself_and_attempts_count_anew(scene: Scene) -> None:
