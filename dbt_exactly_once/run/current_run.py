@@ -54,6 +54,7 @@ class Run(Publication):
     # - decisions: how many deliveries are `decided` and `undecided`, how many of the undecided have
     #   status SUSPENDED (`suspended`), how many documents are `opened` and `added` to history
     # - the days of open work (`open_days`)
+    # - the rows of the seed trigger_conditions (`conditions`)
     found: dict[str, Any] = field(default_factory=dict)
     # queue_counts and decision_counts as a list (`rows`) and as a relation, by the counted model
     counts: dict[str, dict[str, Any]] = field(default_factory=dict)

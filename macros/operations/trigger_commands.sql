@@ -85,6 +85,7 @@
 {% endmacro %}
 
 {% macro order_hold(command, delivery_id, trigger_name, reason, by) %}
+    {#- Land an order to HOLD or RELEASE a delivery; stop if it is decided already. -#}
     {%- if not delivery_id -%}
         {%- do exceptions.raise_compiler_error(
             'exactly_once: name the delivery_id and the trigger_name of a delivery that waits'
@@ -129,6 +130,8 @@
 {% endmacro %}
 
 {% macro land_command(command, trigger_name, reason, by) %}
+    {#- Land a command to a trigger, whether or not the seed has it. trigger_name: none for the rows
+        of rejections. -#}
     {%- set landing -%}
         insert into {{ source('landing', 'trigger_commands') }}
             (command_id, trigger_name, command, issued_at, issued_by, reason)

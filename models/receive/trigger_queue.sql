@@ -151,8 +151,8 @@ final as (
     select
         * except (
             takes_documents, is_enabled, is_held, is_gone, queue_number, left_out, landed_at,
-            key_by_expression, decided_key, run_clock, errors_to, condition_position, queue_capacity,
-            trigger_id
+            key_by_expression, decided_key, run_clock, errors_to, condition_position,
+            queue_capacity, trigger_id
         ),
         -- a row without landed_at counts as landed now, and so does one of a time that nobody can
         -- compute with
@@ -162,13 +162,6 @@ final as (
             landed_at
         ) as landed_at,
         case
-            when left_out is not null then left_out
-            when not takes_documents or is_held or is_gone then 'WAITING'
-            when queue_capacity > 0 and not examined and queue_number > queue_capacity
-                then 'WAITING'
-            else 'QUEUED'
-        end as queue_outcome,
-        case
             when left_out is not null then null
             when not is_enabled then 'DISABLED'
             when not takes_documents then 'SUSPENDED'
@@ -177,6 +170,11 @@ final as (
             when queue_capacity > 0 and not examined and queue_number > queue_capacity
                 then 'QUEUE_CAPACITY'
         end as waiting_reason,
+        case
+            when left_out is not null then left_out
+            when waiting_reason is not null then 'WAITING'
+            else 'QUEUED'
+        end as queue_outcome,
         if(uses_history, {{ key_hash('trigger_id', 'document_key') }}, null) as key_hash,
         if(uses_history, {{ key_hash('trigger_id', 'document_key', 2) }}, null) as key_check,
         '{{ invocation_id }}' as for_run_id

@@ -1,4 +1,4 @@
-{#- The view is recreated in every run; a seed that is wrong or half loaded stops the run here,
+{#- The hook looks at the seeds in every run: one that is wrong or half loaded stops the run here,
     before anything is decided. -#}
 {{ config(pre_hook="{{ check_seeds() }}") }}
 -- depends_on: {{ ref('transports') }}

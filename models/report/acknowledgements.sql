@@ -6,11 +6,9 @@ statuses as (
 
     select * from {{ ref('document_status') }}
     where
-        (
-            rule_id in {{ rules_where('acknowledge', 'true') }}
-            and rule_id not in {{ rules_where('eligible', 'false') }}
-        )
-        or decided_by = 'MAX_RECOVERIES'
+        status in {{ rules_where('acknowledge', 'true', called='status') }}
+        and rule_id not in {{ rules_where('eligible', 'false') }}
+        and decided_by != 'OPERATOR'
 
 ),
 

@@ -7,7 +7,7 @@ in_doubt as (
         *,
         {{ landed_delivery_id('delivery_id') }} as landed_delivery_id
     from {{ ref('decided_deliveries') }}
-    where rule_id in {{ rules_where('audit_msg', 'true') }} or decided_by = 'MAX_RECOVERIES'
+    where status in {{ rules_where('audit_msg', 'true', called='status') }}
 
 ),
 

@@ -28,8 +28,7 @@ decided as (
         run_id
     from statuses
     where
-        rule_id in {{ rules_where('journal', 'true') }}
-        or decided_by = 'MAX_RECOVERIES'
+        status in {{ rules_where('journal', 'true', called='status') }}
         or is_unmatched
 
 ),
