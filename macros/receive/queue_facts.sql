@@ -138,7 +138,7 @@
         {%- set first_id, last_id = found.first_id, found.last_id -%}
         {%- set hashes, comes_twice = none, false -%}
     {%- endif -%}
-    {%- set earlier = came_before(first_id, last_id, hashes) -%}
+    {%- set earlier = came_before(days, first_id, last_id, hashes) -%}
     {%- set repeated -%}
         select 1 from {{ earlier }}
         {% if hashes is none -%}
@@ -159,10 +159,11 @@
     }) }}
 {%- endmacro %}
 
-{% macro came_before(first_id, last_id, hashes) -%}
+{% macro came_before(days, first_id, last_id, hashes) -%}
     {#- A relation of the earlier deliveries, landed or taken, whose ids have landed again since the
         last run.
 
+        days: those on which the new ones were received; statuses of other days are not read.
         first_id, last_id: files whose ids are all below or all above are not read; none if the ids
         are not plain, since other text may not mean the same as a literal. hashes: those of the ids
         if they are few, else none. -#}
@@ -181,7 +182,7 @@
                 select
                     delivery_id,
                     received_at
-                from {{ taken_deliveries() }}
+                from {{ taken_deliveries(days) }}
             )
             {% if first_id is not none -%}
                 where delivery_id between {{ sql_text(first_id) }} and {{ sql_text(last_id) }}

@@ -1,6 +1,6 @@
-{% macro taken_deliveries(days=none) -%}
-    {#- A relation of the landed deliveries that are decided or wait, with received_at, including
-        those whose landed rows have been removed. days: see on_days. -#}
+{% macro taken_deliveries(days) -%}
+    {#- A relation of the landed deliveries that are decided, on some days, or wait, on any, with
+        received_at, including those whose landed rows have been removed. days: see on_days. -#}
     (
         select
             delivery_id,

@@ -552,14 +552,20 @@ def test_a_landed_table_that_was_dropped_stops_no_run_before_it_lands_again(runs
     assert runs.rows("select delivery_id from {schema}.rejected_deliveries") == []
 
 
-@pytest.mark.parametrize("waits", [False, True])
 @pytest.mark.parametrize(
-    ("minutes", "reason"), [(0, "REPEATED"), (5, "CONFLICTING"), (DAY, "CONFLICTING")]
+    ("waits", "minutes", "reason"),
+    [
+        (False, 0, "REPEATED"),
+        (False, 5, "CONFLICTING"),
+        (True, 0, "REPEATED"),
+        (True, 5, "CONFLICTING"),
+        (True, DAY, "CONFLICTING"),
+    ],
 )
 def test_an_id_that_lands_again_after_its_row_was_removed_is_decided_once(
     runs: DbtRuns, waits: bool, minutes: int, reason: str
 ) -> None:
-    """Decided or waiting, and whatever its received_at is now."""
+    """Where it waits, whatever its received_at is now; where it was decided, on that day."""
     held = {"delivery_id": "a", "trigger_name": "records"}
     if waits:
         runs.run("run-operation", operation="hold_delivery", arguments_of_operation=held)
