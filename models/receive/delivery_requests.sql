@@ -100,7 +100,6 @@ judged as (
 
     select
         requests.*,
-        targets.status,
         targets.outcome,
         targets.landed_received_at,
         targets.redelivery_count,
@@ -184,7 +183,6 @@ final as (
         requested_by,
         reason,
         document_given_by,
-        status,
         outcome,
         false as is_landing,
         refused_for is null and request_number = 1 as is_accepted,

@@ -34,7 +34,6 @@ final as (
         requests.requested_by,
         requests.reason,
         requests.resubmission_id as document_given_by,
-        'REJECTED' as status,
         'REJECTED' as outcome,
         true as is_landing,
         landings.refused_for is null as is_accepted,
