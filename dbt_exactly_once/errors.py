@@ -39,6 +39,8 @@ def one_line(error: BaseException) -> str:
 
 AGAIN = "start the run again: it finishes what was published and repeats what was not"
 MORE_MEMORY = "give Spark's processes more (spark.driver.memory, spark.executor.memory)"
+# Spark's analysis ends an error with the whole plan, a tree of hundreds of lines
+PLAN = r";\n.*\n\s*[+:]- "
 # messages of a Spark that shuts down, and of Py4J and Thrift if Spark's process is gone
 ENDING = r"SparkContext was shut down|stopped SparkContext"
 GONE = r"Answer from Java side is empty|Connection refused|Connection reset|Could not connect to"
@@ -68,7 +70,7 @@ def errors_in_one_line() -> Iterator[None]:
         elif is_javas:
             remedy = MORE_MEMORY if "OutOfMemoryError" in line else "mend it"
             line = f"{line} ({remedy} and {AGAIN}; dbt.log has the whole error)"
-        else:
+        elif not re.search(PLAN, text):
             raise
         raise ExactlyOnceError(line) from error
 

@@ -341,3 +341,11 @@ def test_rows_are_counted_where_the_summary_of_a_snapshot_lacks_their_number(
         engine.forget_in_memory(["kept_waiting"])
     finally:
         spark.sql(f"drop table {waiting} purge")
+
+
+def test_an_error_of_spark_is_told_without_the_plan(spark: SparkSession) -> None:
+    with pytest.raises(ExactlyOnceError) as told, errors_in_one_line():
+        spark.sql("with some as (select 1 as one) select * from some where exists (from nothing)")
+    line, *more = told.value.msg.splitlines()
+    assert line.startswith("[TABLE_OR_VIEW_NOT_FOUND] The table or view `nothing` cannot be found")
+    assert more == []
