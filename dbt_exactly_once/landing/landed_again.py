@@ -101,7 +101,9 @@ def _requested(
             min_by(rejected.raw_text, rejected.rejection_id) as raw_text,
             bool_or(journal.reference_id <=> requests.resubmission_id) as is_repeated,
             bool_or(journal.event = 'RESUBMITTED') as is_taken,
-            bool_and(requests.trigger_name is null or triggers.trigger_name is not null) as is_known
+            bool_and(
+                coalesce(requests.trigger_name, '') = '' or triggers.trigger_name is not null
+            ) as is_known
         from {requests} as requests
         inner join {rejected} as rejected on requests.delivery_id = rejected.rejection_id
         left join {journal} as journal

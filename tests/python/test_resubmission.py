@@ -104,7 +104,7 @@ def test_a_rejected_landing_is_taken_again_once(
         "resubmissions",
         [
             request(1, rejected["CONFLICTING"], trigger_name="orders"),
-            request(2, rejected["MISSING_DELIVERY_ID"], document="edited"),
+            request(2, rejected["MISSING_DELIVERY_ID"], document="edited", trigger_name=""),
             request(3, rejected["MISSING_GUARANTEED"], document=corrected),
             request(4, rejected["MISSING_GUARANTEED"]),
             request(5, rejected["REPEATED"]),
