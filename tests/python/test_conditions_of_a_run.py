@@ -204,9 +204,9 @@ def test_a_filter_or_key_that_fails_on_a_delivery_is_named_with_it(
     """Spark takes both as they stand, so that only a delivery shows it."""
     runs = DbtRuns(spark, profiles_dir, tmp_path)
 
-    def configure_with(condition: str, key: str) -> None:
+    def configure_with(condition: str, key: str, document_type: str = "order") -> None:
         runs.seed("triggers", [{"trigger_name": "keyed", "key": key}, {"trigger_name": "filters"}])
-        one = {"position": 1, "condition_name": "all", "document_type": "order"}
+        one = {"position": 1, "condition_name": "all", "document_type": document_type}
         filtering = {"trigger_name": "filters", "filter": condition}
         runs.seed("trigger_conditions", [{"trigger_name": "keyed", **one}, {**filtering, **one}])
         runs.run("seed")
@@ -240,3 +240,13 @@ def test_a_filter_or_key_that_fails_on_a_delivery_is_named_with_it(
     runs.decide(clock=at(10))
     decided = "select trigger_name, count(*) from {schema}.document_status group by 1 order by 1"
     assert runs.rows(decided) == [("filters", 4), ("keyed", 4)]
+
+    # a delivery that waits is the trigger's, though it takes other types by now
+    held = {"delivery_id": "e", "trigger_name": "keyed"}
+    runs.run("run-operation", operation="hold_delivery", arguments_of_operation=held)
+    runs.land("deliveries", [delivery("e", "order", 11, redelivery_count=0)])
+    runs.decide(clock=at(12))
+    configure_with("document = uuid", "element_at(array('k'), redelivery_count)", "letter")
+    capfd.readouterr()
+    assert not runs.dbt("run", "--select", "tag:transaction", clock=at(13), quiet=False).success
+    assert "redelivery_count) fails on delivery e: " in capfd.readouterr().out
