@@ -64,12 +64,18 @@ class SessionEngine(Engine):
         return table
 
     def _table_or_none(self, relation: str) -> Any:
+        from py4j.protocol import Py4JJavaError
         from pyspark.errors import AnalysisException
 
         try:
             return self._table(relation)
         except AnalysisException as error:
             if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+                raise
+            return None
+        except Py4JJavaError as error:
+            # it was dropped or renamed after it was loaded, before it was refreshed
+            if error.java_exception.getClass().getSimpleName() != "NoSuchTableException":
                 raise
             return None
 

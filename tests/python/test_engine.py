@@ -72,6 +72,26 @@ def test_properties_are_those_of_the_table_and_none_where_there_is_none(
     assert engine.properties(f"{table}_that_is_not_there") is None
 
 
+def test_a_table_that_is_renamed_while_it_is_asked_for_is_none(
+    spark: SparkSession, table: str
+) -> None:
+    engine = engine_of(Adapter(spark, "session"))
+    assert engine.properties(table) is not None
+    load = engine._classes["Spark3Util"].loadIcebergTable
+
+    def load_and_rename(session: object, relation: str) -> object:
+        found = load(session, relation)
+        engine.rename(table, "another_name")
+        return found
+
+    engine._classes["Spark3Util"] = SimpleNamespace(
+        loadIcebergTable=load_and_rename,
+        catalogAndIdentifier=engine._classes["Spark3Util"].catalogAndIdentifier,
+    )
+    assert engine.properties(table) is None
+    engine.rename(table.replace(".t", ".another_name"), "t")
+
+
 def test_refs_name_every_branch_and_tag_with_its_snapshot(
     engine: Engine, spark: SparkSession, table: str, rows: Rows
 ) -> None:
