@@ -15,7 +15,7 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.after_publication import settle_services
 from dbt_exactly_once.run.consumption import follow_event_time, keep_consumed, land_resubmitted
 from dbt_exactly_once.run.current_run import Run
-from dbt_exactly_once.run.early_readers import early_readers
+from dbt_exactly_once.run.early_readers import KEEPS_NOTHING, early_readers
 from dbt_exactly_once.run.ensure_tables import ensure_tables
 from dbt_exactly_once.run.in_memory import keep_state_of_work
 from dbt_exactly_once.run.publication import mains_of
@@ -23,6 +23,8 @@ from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.upkeep import BEFORE_ALL
 
 RUN_ID_PROPERTY = f"spark.sql.iceberg.snapshot-property.{RUN_ID}"
+# Spark then puts the query of a CTE in its place before it analyses a command, not after
+INLINE_SETTING = "spark.sql.legacy.inlineCTEInCommands"
 
 
 def begin(
@@ -48,6 +50,8 @@ def begin(
     state.lock.take(run_id, float(variables["run_timeout"]))
     try:
         prepare_session(state, run_id)
+        if _runs_own_sql_only(state, graph, selected):
+            state.engine.set(INLINE_SETTING, "true")
         ensure_tables(state)
         publishes = bool(variables["publish"])
         # before _freeze, so that this run consumes the executions that it records
@@ -75,6 +79,21 @@ def prepare_session(state: State, run_id: str) -> None:
     state.engine.set(LOCK_SCHEMA_SETTING, state.tables.schema)
     state.engine.set(RUN_ID_PROPERTY, run_id)
     state.engine.reset(BRANCH_SETTING)
+    state.engine.reset(INLINE_SETTING)
+
+
+def _runs_own_sql_only(state: State, graph: Mapping[str, Any], selected: Sequence[str]) -> bool:
+    """Whether no node of a command stores what a query of the user's selects.
+
+    Such a query may have a CTE with a random function and read it twice: were the CTE put in its
+    place, each would get numbers of its own.
+    """
+    others = set(selected) & graph["nodes"].keys() - state.tables.transaction
+    return all(
+        config["materialized"] in (*KEEPS_NOTHING, "seed", "appended")
+        or (config["materialized"] == "test" and not config["store_failures"])
+        for config in (graph["nodes"][name]["config"] for name in others)
+    )
 
 
 def _refuse_part_of_a_run(state: State, selected: Sequence[str]) -> None:

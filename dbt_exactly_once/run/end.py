@@ -8,6 +8,7 @@ from typing import Any
 from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING
 from dbt_exactly_once.errors import ExactlyOnceError, errors_in_one_line, one_line
 from dbt_exactly_once.run import maintenance
+from dbt_exactly_once.run.begin import INLINE_SETTING
 from dbt_exactly_once.run.consumption import keep_consumed, tag_of
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.guards import guard_scratch
@@ -72,6 +73,7 @@ def end(state: State, run: Run, variables: Mapping[str, Any]) -> None:
     try:
         state.engine.forget_in_memory(run.copies + run.unproven_copies)
         _leave_branch(state, run)
+        state.engine.reset(INLINE_SETTING)
         if not run.published:
             if not state.publications.forget(run):
                 run.messages.append(

@@ -13,6 +13,8 @@ from dbt_runs import DbtRuns
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once.adapter.engine import SESSION_SETTINGS, Engine, run_in
+from dbt_exactly_once.run.begin import INLINE_SETTING
+from dbt_exactly_once.run.door import ExactlyOnce
 from dbt_exactly_once.services.executions import Executions
 from dbt_exactly_once.services.worker import Worker
 from python_udfs import TransientError, Work
@@ -98,6 +100,32 @@ def test_the_last_open_document_leaves_whatever_overwriting_means_in_the_session
     # an hour after the execution timeout, where a document that is still open would come back
     runs.decide(clock=NOON + timedelta(hours=2))
     assert runs.rows("select delivery_id, status from {schema}.document_status") == [("a", "NEW")]
+
+
+def test_a_table_of_the_users_reads_a_cte_once(
+    runs: DbtRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run lets Spark put CTEs in their places, unless it stores what a query of the user's
+    selects: in a random CTE that is read twice each would be another one.
+    """
+    begin, found = ExactlyOnce.begin, []
+
+    def look(door: ExactlyOnce, *arguments: Any) -> Any:
+        run = begin(door, *arguments)
+        found.append(runs.spark.conf.get(INLINE_SETTING, None))
+        return run
+
+    monkeypatch.setattr(ExactlyOnce, "begin", look)
+    runs.run("run", "--select", "tag:transaction", "new_documents")
+    (runs.own("models") / "of_mine.sql").write_text(
+        "{{ config(materialized='table') }} "
+        "with one as (select uuid() as id) "
+        "select count(distinct id) as ids from (select * from one union all select * from one)"
+    )
+    runs.run("run", "--select", "tag:transaction", "of_mine")
+    assert runs.rows("select ids from {schema}.of_mine") == [(1,)]
+    assert found == ["true", None]
+    assert runs.spark.conf.get(INLINE_SETTING, None) is None
 
 
 def test_no_text_from_outside_is_replaced_by_spark(runs: DbtRuns) -> None:
