@@ -1,7 +1,8 @@
 """Checks of the session that a client of a Thrift server shares with others.
 
 The branch that a run writes to is a setting of the session. A client that was killed leaves it set,
-and the next client would read, or write to, the branch of a dead run. The user's functions are
+and the next client would read, or write to, the branch of a dead run. So is how a run's CTEs are
+analysed. The user's functions are
 those that the server has loaded, which may be older than the project's.
 """
 
@@ -17,6 +18,8 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.process import ProcessIdentity
 
 BRANCH_SETTING = "spark.wap.branch"
+# Spark then puts the query of a CTE in its place before it analyses a command, not after
+INLINE_SETTING = "spark.sql.legacy.inlineCTEInCommands"
 # the schema of the lock of the run that has set the branch
 LOCK_SCHEMA_SETTING = "exactly_once.lock_schema"
 # the content of python_udfs that the server has registered
@@ -60,7 +63,7 @@ def look_around(connection: Connection, hooks: str | None, command: str) -> None
 
 
 def tidy_up(engine: Engine, command: str) -> None:
-    """Reset the branch that a dead run has left in the session.
+    """Reset the settings that a dead run has left in the session.
 
     Raises ExactlyOnceError if a run is at work in the session and the command would read what that
     run has not published.
@@ -71,6 +74,7 @@ def tidy_up(engine: Engine, command: str) -> None:
     schema = engine.setting(LOCK_SCHEMA_SETTING)
     holder = engine.properties(f"{schema}.{LOCK}") if schema else None
     if holder is None or ProcessIdentity.of_properties(holder).is_known_dead():
+        engine.reset(INLINE_SETTING)
         engine.reset(BRANCH_SETTING)
     elif command not in COMMANDS_THAT_MAY_SHARE:
         raise ExactlyOnceError(

@@ -10,7 +10,11 @@ from dbt.flags import get_flags
 
 from dbt_exactly_once.adapter.engine import RUN_ID
 from dbt_exactly_once.adapter.lake_version import RECORD
-from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING, LOCK_SCHEMA_SETTING
+from dbt_exactly_once.adapter.shared_session import (
+    BRANCH_SETTING,
+    INLINE_SETTING,
+    LOCK_SCHEMA_SETTING,
+)
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.after_publication import settle_services
 from dbt_exactly_once.run.consumption import follow_event_time, keep_consumed, land_resubmitted
@@ -23,8 +27,6 @@ from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.upkeep import BEFORE_ALL
 
 RUN_ID_PROPERTY = f"spark.sql.iceberg.snapshot-property.{RUN_ID}"
-# Spark then puts the query of a CTE in its place before it analyses a command, not after
-INLINE_SETTING = "spark.sql.legacy.inlineCTEInCommands"
 
 
 def begin(
@@ -50,8 +52,6 @@ def begin(
     state.lock.take(run_id, float(variables["run_timeout"]))
     try:
         prepare_session(state, run_id)
-        if _runs_own_sql_only(state, graph, selected):
-            state.engine.set(INLINE_SETTING, "true")
         ensure_tables(state)
         publishes = bool(variables["publish"])
         # before _freeze, so that this run consumes the executions that it records
@@ -67,7 +67,10 @@ def begin(
         keep_state_of_work(
             state.engine, run, {name: t.relation for name, t in state.tables.ledgers.items()}
         )
+        # first: by it the next client of a shared session knows that a dead run has left settings
         state.engine.set(BRANCH_SETTING, run.branch)
+        if _runs_own_sql_only(state, graph, selected):
+            state.engine.set(INLINE_SETTING, "true")
     except BaseException:
         state.lock.release(run_id)
         raise

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING
+from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING, INLINE_SETTING
 from dbt_exactly_once.errors import ExactlyOnceError, errors_in_one_line, one_line
 from dbt_exactly_once.run import maintenance
-from dbt_exactly_once.run.begin import INLINE_SETTING
 from dbt_exactly_once.run.consumption import keep_consumed, tag_of
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.guards import guard_scratch
@@ -73,7 +72,6 @@ def end(state: State, run: Run, variables: Mapping[str, Any]) -> None:
     try:
         state.engine.forget_in_memory(run.copies + run.unproven_copies)
         _leave_branch(state, run)
-        state.engine.reset(INLINE_SETTING)
         if not run.published:
             if not state.publications.forget(run):
                 run.messages.append(
@@ -106,6 +104,7 @@ def _maintain(state: State, run: Run, variables: Mapping[str, Any]) -> list[str]
 def _leave_branch(state: State, run: Run) -> None:
     """Go back to main, unless another run that shares the session has set its branch."""
     if state.engine.setting(BRANCH_SETTING) == run.branch:
+        state.engine.reset(INLINE_SETTING)
         state.engine.reset(BRANCH_SETTING)
 
 

@@ -13,7 +13,7 @@ from dbt_runs import DbtRuns
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once.adapter.engine import SESSION_SETTINGS, Engine, run_in
-from dbt_exactly_once.run.begin import INLINE_SETTING
+from dbt_exactly_once.adapter.shared_session import INLINE_SETTING
 from dbt_exactly_once.run.door import ExactlyOnce
 from dbt_exactly_once.services.executions import Executions
 from dbt_exactly_once.services.worker import Worker

@@ -23,6 +23,7 @@ from test_transaction import delivery, leftovers, process, take_lock
 from thrift_servers import ThriftServer, free_port, thrift_server
 
 from dbt_exactly_once import thrift_server as served
+from dbt_exactly_once.adapter.shared_session import INLINE_SETTING
 from dbt_exactly_once.cli import main
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.process import ProcessIdentity
@@ -45,8 +46,12 @@ def runs(server: ThriftServer, spark: SparkSession, profiles_dir: Path, tmp_path
     return DbtRuns(spark, profiles_dir, tmp_path, target="thrift")
 
 
+def setting_of_session(server: ThriftServer, name: str) -> str:
+    return server.rows(f"set `{name}`")[0][1]
+
+
 def branch_of_session(server: ThriftServer) -> str:
-    return server.rows(f"set `{BRANCH}`")[0][1]
+    return setting_of_session(server, BRANCH)
 
 
 def test_a_piece_of_the_demo_feed_is_built_over_thrift(runs: DbtRuns) -> None:
@@ -100,6 +105,7 @@ def test_a_killed_client_leaves_nothing_to_the_next_and_a_reader_sees_published_
 
         left = branch_of_session(server)
         assert left.startswith("run_"), "a killed client cannot tidy up"
+        assert setting_of_session(server, INLINE_SETTING) == "true"
         assert readers.rows(count) == [(2,)]
         assert readers.rows(f"set `{BRANCH}`")[0][1] == "<undefined>"
 
@@ -111,6 +117,7 @@ def test_a_killed_client_leaves_nothing_to_the_next_and_a_reader_sees_published_
 
         runs.run("test", *ONE_TEST)
         assert branch_of_session(server) == "<undefined>"
+        assert setting_of_session(server, INLINE_SETTING) == "false"
         assert server.rows("select '${env:HOME}'") == [("${env:HOME}",)]
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("EXACTLY_ONCE_THRIFT_PORT", str(readers.port))
