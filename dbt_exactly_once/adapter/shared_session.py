@@ -1,9 +1,9 @@
 """Checks of the session that a client of a Thrift server shares with others.
 
-The branch that a run writes to is a setting of the session. A client that was killed leaves it set,
-and the next client would read, or write to, the branch of a dead run. So is how a run's CTEs are
-analysed. The user's functions are
-those that the server has loaded, which may be older than the project's.
+The branch that a run writes to is a setting of the session, and so is how Spark analyses a run's
+CTEs. A client that was killed leaves them set, and the next client would read, or write to, the
+branch of a dead run. The user's functions are those that the server has loaded, which may be older
+than the project's.
 """
 
 from __future__ import annotations
