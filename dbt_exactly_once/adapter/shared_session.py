@@ -74,14 +74,19 @@ def tidy_up(engine: Engine, command: str) -> None:
     schema = engine.setting(LOCK_SCHEMA_SETTING)
     holder = engine.properties(f"{schema}.{LOCK}") if schema else None
     if holder is None or ProcessIdentity.of_properties(holder).is_known_dead():
-        engine.reset(INLINE_SETTING)
-        engine.reset(BRANCH_SETTING)
+        leave_run(engine)
     elif command not in COMMANDS_THAT_MAY_SHARE:
         raise ExactlyOnceError(
             f"exactly_once: run {holder['run_id']} is at work in the session of this Thrift "
             f"server, and `dbt {command}` would read what it has not published: wait for it to "
             "end, or use a target that leads to a server for readers"
         )
+
+
+def leave_run(engine: Engine) -> None:
+    """Reset what a run has set; the branch last, since by it a dead run's settings are noticed."""
+    engine.reset(INLINE_SETTING)
+    engine.reset(BRANCH_SETTING)
 
 
 def check_sharing(engine: Engine) -> None:

@@ -14,6 +14,7 @@ from dbt_exactly_once.adapter.shared_session import (
     BRANCH_SETTING,
     INLINE_SETTING,
     LOCK_SCHEMA_SETTING,
+    leave_run,
 )
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.after_publication import settle_services
@@ -67,7 +68,7 @@ def begin(
         keep_state_of_work(
             state.engine, run, {name: t.relation for name, t in state.tables.ledgers.items()}
         )
-        # first: by it the next client of a shared session knows that a dead run has left settings
+        # the branch first: see leave_run
         state.engine.set(BRANCH_SETTING, run.branch)
         if _runs_own_sql_only(state, graph, selected):
             state.engine.set(INLINE_SETTING, "true")
@@ -81,8 +82,7 @@ def prepare_session(state: State, run_id: str) -> None:
     """Set up the session for this run; under the lock, since other runs may share the session."""
     state.engine.set(LOCK_SCHEMA_SETTING, state.tables.schema)
     state.engine.set(RUN_ID_PROPERTY, run_id)
-    state.engine.reset(BRANCH_SETTING)
-    state.engine.reset(INLINE_SETTING)
+    leave_run(state.engine)
 
 
 def _runs_own_sql_only(state: State, graph: Mapping[str, Any], selected: Sequence[str]) -> bool:
@@ -91,10 +91,11 @@ def _runs_own_sql_only(state: State, graph: Mapping[str, Any], selected: Sequenc
     Such a query may have a CTE with a random function and read it twice: were the CTE put in its
     place, each would get numbers of its own.
     """
+    all_tests_store = get_flags().STORE_FAILURES
     others = set(selected) & graph["nodes"].keys() - state.tables.transaction
     return all(
         config["materialized"] in (*KEEPS_NOTHING, "seed", "appended")
-        or (config["materialized"] == "test" and not config["store_failures"])
+        or (config["materialized"] == "test" and not (all_tests_store or config["store_failures"]))
         for config in (graph["nodes"][name]["config"] for name in others)
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING, INLINE_SETTING
+from dbt_exactly_once.adapter.shared_session import BRANCH_SETTING, leave_run
 from dbt_exactly_once.errors import ExactlyOnceError, errors_in_one_line, one_line
 from dbt_exactly_once.run import maintenance
 from dbt_exactly_once.run.consumption import keep_consumed, tag_of
@@ -104,8 +104,7 @@ def _maintain(state: State, run: Run, variables: Mapping[str, Any]) -> list[str]
 def _leave_branch(state: State, run: Run) -> None:
     """Go back to main, unless another run that shares the session has set its branch."""
     if state.engine.setting(BRANCH_SETTING) == run.branch:
-        state.engine.reset(INLINE_SETTING)
-        state.engine.reset(BRANCH_SETTING)
+        leave_run(state.engine)
 
 
 def _summary(
