@@ -21,6 +21,7 @@ from dbt.adapters.spark.connections import SparkConnectionManager, SparkCredenti
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.flags import get_flags
 from dbt.graph.queue import GraphQueue
+from dbt.parser import read_files
 from dbt_common.clients.jinja import MacroFuzzEnvironment
 from dbt_common.invocation import get_invocation_id
 
@@ -30,6 +31,7 @@ from dbt_exactly_once.adapter.shared_session import look_around
 from dbt_exactly_once.errors import ExactlyOnceError, errors_in_one_line
 from dbt_exactly_once.resolvers.hooks import load_hooks, register_hooks
 from dbt_exactly_once.run.door import ExactlyOnce
+from dbt_exactly_once.run.project_files import text_of_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -188,6 +190,15 @@ def _compile_once(environment: MacroFuzzEnvironment, source: Any, *options: Any)
     return _compiled[source]
 
 
+# ---------------------------------------------------------------- files of a project
+
+
+def _load_utf8(path: str, strip: bool = True) -> str:
+    """Read a file as dbt does, and name it if it is not UTF-8."""
+    text = text_of_file(path)
+    return text.strip() if strip else text
+
+
 # ---------------------------------------------------------------- all of them
 
 _original_open = SparkConnectionManager.open.__func__
@@ -230,6 +241,12 @@ PATCHES = (
         _compile_once,
         "dbt compiles the template of each node anew in each command, which takes a twentieth of a "
         "small run in a process of many.",
+    ),
+    Patch(
+        read_files,
+        "load_file_contents",
+        _load_utf8,
+        "dbt ends with the stack of Python, which names no file, if one is not UTF-8.",
     ),
     Patch(
         SparkAdapter,

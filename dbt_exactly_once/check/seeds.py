@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dbt_exactly_once.adapter.session import Project
-from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.run.seed_check import Seed
 from dbt_exactly_once.run.seeds import seed_as_written
 
@@ -15,15 +14,7 @@ def read_seeds(project: Project, names: Iterable[str]) -> dict[str, Seed]:
     found = {}
     for name in names:
         file = project.seed_file(name)
-        try:
-            table = seed_as_written(str(file), ",")
-        except ExactlyOnceError:
-            raise
-        except Exception as error:
-            raise ExactlyOnceError(
-                f"{file} cannot be read: {one_line(error)}: give each row as many cells as the "
-                "header has, in UTF-8"
-            ) from error
+        table = seed_as_written(str(file), ",")
         rows = [{key: value or "" for key, value in row.items()} for row in table.rows]
         found[name] = Seed(name, str(file), list(table.column_names), rows)
     return found

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from dbt_exactly_once.adapter.engine import Engine, literal
@@ -17,6 +17,7 @@ from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.filters import expression_problem
 from dbt_exactly_once.run.in_memory import keep_snapshot
+from dbt_exactly_once.run.project_files import text_of_file
 from dbt_exactly_once.run.seed_check import Expressions, Seed, SeedCheck
 from dbt_exactly_once.run.seed_rules import REGISTERED
 from dbt_exactly_once.run.state import State
@@ -26,31 +27,46 @@ def seed_as_written(path: str, delimiter: str) -> Any:
     """The agate table of a CSV in which every cell is text, also one whose text is null, and names
     of columns are in small letters.
 
-    Raises ExactlyOnceError if its header cannot be one of columns, or names one twice: agate would
-    read the second under another name.
+    Raises ExactlyOnceError if it is no CSV in UTF-8, if a row has more cells than its header, or if
+    its header cannot be one of columns, or names one twice: agate would read the second under
+    another name.
     """
     import agate
 
-    with Path(path).open(encoding="utf-8-sig", newline="") as file:
-        header = next(csv.reader(file, delimiter=delimiter), [])
-    header = [name.lower() for name in header]
-    problems = [
+    text = text_of_file(path).removeprefix("\ufeff")
+    # a quote that is not closed would make the rows below it part of a cell
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows = []
+    problems = []
+    try:
+        header = [name.lower() for name in next(reader, [])]
+        for row in filter(None, reader):
+            rows.append(row)
+            if len(row) > len(header):
+                problems.append(
+                    f"has {len(row)} cells in line {reader.line_num}, and a header of "
+                    f"{len(header)}: put a cell with a {delimiter} in quotes"
+                )
+    except csv.Error as error:
+        raise ExactlyOnceError(
+            f"exactly_once: {path} cannot be read at line {reader.line_num}: {error}: close each "
+            'quote, and write "" for one in a quoted cell'
+        ) from None
+    of_header = [
         f"has a column {name!r}: use letters, and a {delimiter} between columns"
         for name in header
         if name and not re.fullmatch("[a-z_][a-z_0-9]*", name)
     ]
-    problems += [
+    of_header += [
         f"has column {name} more than once: keep one"
         for name, count in Counter(header).items()
         if name and count > 1
     ]
     if not header:
-        problems.append("is empty: write a line with its columns")
-    if problems:
-        raise ExactlyOnceError(f"exactly_once: {path} {problems[0]}")
-    text = agate.TypeTester(types=[agate.Text(cast_nulls=False)])
-    table = agate.Table.from_csv(path, column_types=text, encoding="utf-8-sig", delimiter=delimiter)
-    return table.rename(column_names=[name.lower() for name in table.column_names])
+        of_header.append("is empty: write a line with its columns")
+    for problem in of_header + problems:
+        raise ExactlyOnceError(f"exactly_once: {path} {problem}")
+    return agate.Table(rows, header, agate.TypeTester(types=[agate.Text(cast_nulls=False)]))
 
 
 def freeze_seeds(state: State, run: Run, graph: Mapping[str, Any]) -> list[Mapping[str, Any]]:

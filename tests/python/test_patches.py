@@ -20,10 +20,12 @@ from dbt.contracts.graph.manifest import Manifest
 from dbt.contracts.graph.nodes import InjectedCTE
 from dbt.flags import get_flags, set_from_args
 from dbt.graph.queue import GraphQueue
+from dbt.parser import read_files
 from dbt.task import retry
 from dbt_common.clients.jinja import MacroFuzzEnvironment, get_template
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.patches import PATCHES, Patch, apply_patches, take_patches_back
 from dbt_exactly_once.plugin import ExactlyOncePlugin
 
@@ -82,6 +84,7 @@ def test_a_member_that_is_replaced_is_called_as_it_was(dbts_own: dict[str, Any])
     assert parameters(dbts_own["exception_handler"]) == ["self", "sql"]
     assert parameters(dbts_own["__init__"])[:4] == ["self", "graph", "manifest", "selected"]
     assert dbts_own["compile"] is None
+    assert parameters(dbts_own["load_file_contents"]) == ["path", "strip"]
     assert parameters(MacroFuzzEnvironment.compile)[:2] == ["self", "source"]
     assert {"execute", "get_relation"} <= dbts_own["_available_"]
 
@@ -157,6 +160,21 @@ def test_dbt_still_compiles_a_template_each_time(
     begin_command(PROJECT_FOLDER)
     assert [rendered(number=3), rendered(number=4)] == ["of this test: 3", "of this test: 4"]
     assert len(compiled) == 3
+
+
+def test_dbt_still_names_no_file_that_is_not_utf8(dbts_own: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "köln.sql"
+    file.write_text("\n select 'ü'\n", encoding="utf-8")
+    own = dbts_own["load_file_contents"]
+    begin_command(PROJECT_FOLDER)
+    ours = read_files.load_file_contents
+    assert own(str(file)) == ours(str(file)) == "select 'ü'"
+    assert own(str(file), strip=False) == ours(str(file), strip=False)
+    file.write_text("\n select 'ü'\n", encoding="latin-1")
+    with pytest.raises(UnicodeDecodeError):
+        own(str(file))
+    with pytest.raises(ExactlyOnceError, match=r"köln\.sql is not UTF-8 at line 2"):
+        ours(str(file))
 
 
 def test_dbt_retry_still_does_not_say_what_is_selected(

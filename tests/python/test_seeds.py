@@ -10,9 +10,12 @@ import pytest
 from dbt_runs import PROJECT_FOLDER, DbtRuns, failures
 from pyspark.sql import SparkSession
 
+from dbt_exactly_once.adapter.dbt_commands import dbt
 from dbt_exactly_once.adapter.macros import macro_result
 from dbt_exactly_once.cli import main
+from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.seed_check import SeedCheck
+from dbt_exactly_once.run.seeds import seed_as_written
 
 # one letter too long for the name of a folder
 LONG = "\u0416" * 41
@@ -142,6 +145,45 @@ def test_a_column_that_a_later_version_has_added_is_named(runs: DbtRuns) -> None
     assert "seeds/triggers.csv has no column enabled, acknowledgement_mode, " in told
     assert "queue_capacity, start_from: add it" in told
     assert "add it, a blank means the default where there is one, and run `dbt seed`" in told
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"trigger_name,api\na,MSG\nb,MSG,serial\n", "has 3 cells in line 3, and a header of 2"),
+        # what follows would be part of a name
+        (b'trigger_name,api\n"a,MSG\nb,MSG\n', "cannot be read at line 3: unexpected end"),
+        (b'trigger_name,api\n"a,MSG\n"b",MSG\n', "cannot be read at line 3: "),
+        (b"trigger_name,api\n" + b"a" * 200_000 + b",MSG\n", "cannot be read at line 2: "),
+    ],
+    ids=["more cells", "open quote", "quote in a name", "huge cell"],
+)
+def test_a_file_that_cannot_be_read_is_told_by_its_line(
+    tmp_path: Path, content: bytes, told: str
+) -> None:
+    file = tmp_path / "triggers.csv"
+    file.write_bytes(content)
+    with pytest.raises(ExactlyOnceError) as raised:
+        seed_as_written(str(file), ",")
+    assert f"{file} {told}" in str(raised.value)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_a_file_that_is_not_utf8_is_told_without_a_traceback(
+    runs: DbtRuns, capsys: pytest.CaptureFixture[str], encoding: str
+) -> None:
+    """dbt reads every file of a project when it parses it."""
+    file = runs.folder / "seeds" / "triggers.csv"
+    file.write_bytes("trigger_name,api\nköln,MSG\n".encode(encoding))
+    line = 2 if encoding == "latin-1" else 1
+    told = f"{file} is not UTF-8 at line {line}: save it as UTF-8"
+    result = dbt(["seed", "--quiet", *runs.place]).result
+    assert isinstance(result.exception, ExactlyOnceError)
+    assert told in str(result.exception)
+    assert main(["check", *runs.place]) == 1
+    said = capsys.readouterr().out
+    assert told in said
+    assert "Traceback" not in said
 
 
 def test_seeds_that_were_right_are_looked_at_again_when_what_they_name_has_changed(
