@@ -205,7 +205,11 @@ class SessionEngine(Engine):
         kept = self._classes["LocalRelation"](
             read.analyzed().output(), rows, False, self._classes["Option"].empty()
         )
-        self._classes["Dataset"].ofRows(session, kept.newInstance()).createOrReplaceTempView(name)
+        copy = self._classes["Dataset"].ofRows(session, kept.newInstance())
+        if not rows.isEmpty():
+            # of rows in one partition Spark knows that a group is in one place, and shuffles none
+            copy = copy.coalesce(1)
+        copy.createOrReplaceTempView(name)
         return int(rows.length())
 
     def keep_version_in_memory(

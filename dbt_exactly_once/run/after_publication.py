@@ -92,7 +92,8 @@ def append_published(state: State, run: Run | None, node: Mapping[str, Any], sql
     the model read it (start_of)."""
     run = guard_lock(state, run, node["name"])
     table = Table(node["alias"], node["schema"], columns_of(node))
-    state.engine.rows(table.ddl())
+    if table.relation not in run.effect_starts:
+        state.engine.rows(table.ddl())
     add_columns(state.engine, table)
     effect = Effect(state.engine, table.relation, run.run_id)
     effect.begin(run.effect_starts.get(table.relation))

@@ -10,7 +10,7 @@ from dbt_exactly_once.adapter.engine import Copy, Engine
 from dbt_exactly_once.run.current_run import Run
 
 # the ledgers that a run reads several times as they were published
-STATE_OF_WORK = ("open_documents", "trigger_states", "waiting_deliveries")
+STATE_OF_WORK = ("open_documents", "rejected_deliveries", "trigger_states", "waiting_deliveries")
 
 
 def keep_in_memory(engine: Engine, run: Run, model: str, relation: str) -> None:
@@ -69,7 +69,7 @@ def _read_from(run: Run, relation: str, copy: Copy) -> None:
 
 
 def keep_state_of_work(engine: Engine, run: Run, relations: dict[str, str]) -> None:
-    """Keep the ledgers of waiting and open work, as the last run has published them.
+    """Keep the ledgers of STATE_OF_WORK, as the last run has published them.
 
     relations: those of the ledgers by name.
     """

@@ -9,6 +9,11 @@
     {%- endif -%}
     {%- set relation = this.incorporate(type='table') -%}
     {%- if is_without_rows(model.name) -%}
+        {#- what reads it finds what was published, in memory if the run has that there -#}
+        {%- set published = last_published(model.name) -%}
+        {%- if published in current_run().in_memory.values() -%}
+            {%- do current_run().in_memory.update({relation | string: published}) -%}
+        {%- endif -%}
         {%- call noop_statement('main', 'OK') -%}
             -- this run changes nothing in {{ relation }}
         {%- endcall -%}

@@ -82,10 +82,9 @@
         (no_rows_where). dbt renders it for the tests of every project, and those of another one
         know no macro of this package by its name alone. -#}
     {%- if model.package_name == 'exactly_once' and is_without_rows(model.name) -%}
-        select
-            0 as failures,
-            false as should_warn,
-            false as should_error
+        {#- Spark runs no job for values -#}
+        select *
+        from values (0, false, false) as nothing (failures, should_warn, should_error)
     {%- else -%}
         {{ dbt.default__get_test_sql(main_sql, fail_calc, warn_if, error_if, limit) }}
     {%- endif -%}

@@ -62,6 +62,15 @@
     {{ return(sql_text(run)) }}
 {%- endmacro %}
 
+{% macro written_by(run, ledger) -%}
+    {#- A relation of the rows that a run has written to a ledger. No file is read if this run knows
+        that it has none. run: as checked_run returns it. -#}
+    (
+        select * from {{ ledger }}
+        where run_id = {{ run }}{{ ' and false' if is_without_rows(ledger.identifier) }}
+    )
+{%- endmacro %}
+
 {% macro removed_before() -%}
     {#- Up to which expiry history has no entries any more when a test looks at it: a run removes
         expired ones after its tests. -#}

@@ -1,3 +1,4 @@
+{%- do no_rows_where(not has_decided('DUPLICATE') and not has_decided('IN_DOUBT')) -%}
 {%- set run = checked_run() %}
 select
     history_ledger.delivery_id,

@@ -20,22 +20,20 @@ in_execution as (
 
 journal as (
 
-    select * from {{ ref('journal_entries') }}
-    where run_id = {{ run }}
+    select * from {{ written_by(run, ref('journal_entries')) | indent(4) }}
 
 ),
 
 statuses as (
 
-    select * from {{ ref('document_status') }}
-    where run_id = {{ run }}
+    select * from {{ written_by(run, ref('document_status')) | indent(4) }}
 
 ),
 
 rejected as (
 
-    select distinct rejection_id from {{ ref('rejected_deliveries') }}
-    where run_id = {{ run }} and table_name = 'deliveries'
+    select distinct rejection_id from {{ written_by(run, ref('rejected_deliveries')) | indent(4) }}
+    where table_name = 'deliveries'
 
 ),
 

@@ -19,18 +19,26 @@ taken as (
 
 ),
 
-fates as (
+outcomes as (
 
+    select
+        taken_id,
+        trigger_name,
+        queue_outcome,
+        cast(null as string) as fate
+    from taken
+    union all
     select
         delivery_id as taken_id,
         trigger_name,
+        cast(null as string) as queue_outcome,
         'DECIDED' as fate
-    from {{ ref('document_status') }}
-    where run_id = {{ run }}
+    from {{ written_by(run, ref('document_status')) | indent(4) }}
     union all
     select
         waiting_deliveries.delivery_id as taken_id,
         waiting_deliveries.trigger_name,
+        cast(null as string) as queue_outcome,
         'WAITING' as fate
     from {{ ref('waiting_deliveries') }} as waiting_deliveries
     -- deliveries of a trigger that takes nothing were waiting before and are not part of this run
@@ -42,44 +50,45 @@ fates as (
     select
         delivery_id as taken_id,
         trigger_name,
+        cast(null as string) as queue_outcome,
         'UNROUTED' as fate
-    from {{ ref('journal_entries') }}
-    where run_id = {{ run }} and event in ('UNROUTED', 'UNKNOWN_DESTINATION', 'NOT_TAKEN')
+    from {{ written_by(run, ref('journal_entries')) | indent(4) }}
+    where event in ('UNROUTED', 'UNKNOWN_DESTINATION', 'NOT_TAKEN')
     union all
     select
-        rejected_deliveries.rejection_id as taken_id,
+        rejection_id as taken_id,
         cast(null as string) as trigger_name,
+        cast(null as string) as queue_outcome,
         'REJECTED' as fate
-    from {{ ref('rejected_deliveries') }} as rejected_deliveries
-    -- landing rejects rows as well
-    left semi join taken on rejected_deliveries.rejection_id = taken.taken_id
-    where rejected_deliveries.run_id = {{ run }}
+    from {{ written_by(run, ref('rejected_deliveries')) | indent(4) }}
 
 ),
 
 final as (
 
     select
-        coalesce(taken.taken_id, fates.taken_id) as taken_id,
-        coalesce(taken.trigger_name, fates.trigger_name) as trigger_name,
-        max(taken.queue_outcome) as queue_outcome,
-        sort_array(collect_list(fates.fate)) as fates
-    from taken
-    full outer join fates
-        on taken.taken_id = fates.taken_id and taken.trigger_name <=> fates.trigger_name
-    group by
-        coalesce(taken.taken_id, fates.taken_id),
-        coalesce(taken.trigger_name, fates.trigger_name)
+        taken_id,
+        trigger_name,
+        max(queue_outcome) as queue_outcome,
+        count(queue_outcome) as times_taken,
+        sort_array(collect_list(fate)) as fates
+    from outcomes
+    group by taken_id, trigger_name
 
 )
 
 select *
 from final
 where
-    queue_outcome is null
-    or size(fates) != 1
-    or not case queue_outcome
-        when 'QUEUED' then fates[0] in ('DECIDED', 'WAITING')
-        when 'NOT_TAKEN' then fates[0] = 'UNROUTED'
-        else fates[0] = queue_outcome
-    end
+    -- landing rejects rows as well, which no run has taken
+    if(
+        times_taken = 0,
+        fates != array('REJECTED'),
+        times_taken > 1
+        or size(fates) != 1
+        or not case queue_outcome
+            when 'QUEUED' then fates[0] in ('DECIDED', 'WAITING')
+            when 'NOT_TAKEN' then fates[0] = 'UNROUTED'
+            else fates[0] = queue_outcome
+        end
+    )
