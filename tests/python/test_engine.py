@@ -303,6 +303,27 @@ def test_small_tables_and_views_are_read_from_memory_as_they_are_stored(
         spark.sql(f"drop table {schema}.odd purge")
 
 
+def test_rows_in_memory_are_not_shuffled_and_no_rows_not_joined(
+    spark: SparkSession, table: str
+) -> None:
+    engine = engine_of(Adapter(spark, "session"))
+
+    def plan(query: str) -> str:
+        return str(spark.sql(f"explain {query}").collect()[0][0])
+
+    groups = "select n, count(*) from {} group by n"
+    engine.keep_in_memory(table, "kept_rows")
+    assert "Exchange" in plan(groups.format(table))
+    assert "Exchange" not in plan(groups.format("kept_rows"))
+
+    spark.sql(f"delete from {table} where true")
+    engine.keep_in_memory(table, "kept_empty")
+    join = "select kept_rows.n from kept_rows inner join {} as other on kept_rows.n = other.n"
+    assert "Join" in plan(join.format("kept_rows"))
+    assert "Join" not in plan(join.format("kept_empty"))
+    engine.forget_in_memory(["kept_rows", "kept_empty"])
+
+
 def test_a_table_of_a_run_is_kept_or_emptied_if_it_has_the_properties(
     spark: SparkSession, table: str, rows: Rows
 ) -> None:
