@@ -36,37 +36,36 @@ def seed_as_written(path: str, delimiter: str) -> Any:
     text = text_of_file(path).removeprefix("\ufeff")
     # a quote that is not closed would make the rows below it part of a cell
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows = []
-    problems = []
     try:
         header = [name.lower() for name in next(reader, [])]
-        for row in filter(None, reader):
-            rows.append(row)
-            if len(row) > len(header):
-                problems.append(
-                    f"has {len(row)} cells in line {reader.line_num}, and a header of "
-                    f"{len(header)}: put a cell with a {delimiter} in quotes"
-                )
+        rows = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:
         raise ExactlyOnceError(
             f"exactly_once: {path} cannot be read at line {reader.line_num}: {error}: close each "
             'quote, and write "" for one in a quoted cell'
         ) from None
-    of_header = [
+    problems = [
         f"has a column {name!r}: use letters, and a {delimiter} between columns"
         for name in header
         if name and not re.fullmatch("[a-z_][a-z_0-9]*", name)
     ]
-    of_header += [
+    problems += [
         f"has column {name} more than once: keep one"
         for name, count in Counter(header).items()
         if name and count > 1
     ]
     if not header:
-        of_header.append("is empty: write a line with its columns")
-    for problem in of_header + problems:
-        raise ExactlyOnceError(f"exactly_once: {path} {problem}")
-    return agate.Table(rows, header, agate.TypeTester(types=[agate.Text(cast_nulls=False)]))
+        problems.append("is empty: write a line with its columns")
+    problems += [
+        f"has {len(row)} cells in line {line}, and a header of {len(header)}: put a cell with a "
+        f"{delimiter} in quotes"
+        for line, row in rows
+        if len(row) > len(header)
+    ]
+    if problems:
+        raise ExactlyOnceError(f"exactly_once: {path} {problems[0]}")
+    cells = [row for _, row in rows]
+    return agate.Table(cells, header, agate.TypeTester(types=[agate.Text(cast_nulls=False)]))
 
 
 def freeze_seeds(state: State, run: Run, graph: Mapping[str, Any]) -> list[Mapping[str, Any]]:

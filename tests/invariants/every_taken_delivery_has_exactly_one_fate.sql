@@ -83,7 +83,7 @@ where
     -- landing rejects rows as well, which no run has taken
     if(
         times_taken = 0,
-        fates != array('REJECTED'),
+        exists(fates, fate -> fate != 'REJECTED'),
         times_taken > 1
         or size(fates) != 1
         or not case queue_outcome
