@@ -243,7 +243,7 @@ def test_a_run_evaluates_the_invariants_that_could_find_something(
 
     def listen(cursor: Cursor, sql: str, *values: Any) -> None:
         test = re.search(r'"node_id": "test\.exactly_once\.(\w+)', sql)
-        if test and "0 as failures" in sql:
+        if test and "from values (0, false, false)" in sql:
             skipped.add(test[1])
         execute(cursor, sql, *values)
 
@@ -259,7 +259,10 @@ def test_a_run_evaluates_the_invariants_that_could_find_something(
             "a_suspended_delivery_waits",
             "a_chain_stops_at_its_first_undecided_delivery",
         },
-        "copies": {"a_duplicate_names_a_delivery_of_its_key_and_trigger"},
+        "copies": {
+            "a_duplicate_names_a_delivery_of_its_key_and_trigger",
+            "duplicates_and_in_doubt_leave_no_history",
+        },
         "resolvers": {"a_resolver_is_asked_once_about_a_delivery"},
         "services": {
             "a_copy_that_waited_for_a_document_is_not_new_after_it",
