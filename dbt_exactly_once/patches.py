@@ -26,12 +26,12 @@ from dbt_common.clients.jinja import MacroFuzzEnvironment
 from dbt_common.invocation import get_invocation_id
 
 from dbt_exactly_once.adapter.lake import ensure_place
+from dbt_exactly_once.adapter.seed_files import text_of_file
 from dbt_exactly_once.adapter.session import open_session, share_compiled_code
 from dbt_exactly_once.adapter.shared_session import look_around
 from dbt_exactly_once.errors import ExactlyOnceError, errors_in_one_line
 from dbt_exactly_once.resolvers.hooks import load_hooks, register_hooks
 from dbt_exactly_once.run.door import ExactlyOnce
-from dbt_exactly_once.run.project_files import text_of_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dbt_exactly_once.adapter.seed_files import seed_as_written
 from dbt_exactly_once.adapter.session import Project
 from dbt_exactly_once.run.seed_check import Seed
-from dbt_exactly_once.run.seeds import seed_as_written
 
 
 def read_seeds(project: Project, names: Iterable[str]) -> dict[str, Seed]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbt_exactly_once.adapter.engine import literal
 from dbt_exactly_once.adapter.macros import macro_result
+from dbt_exactly_once.adapter.seed_files import seed_as_written
 from dbt_exactly_once.adapter.session import Project
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_tables import CONSUMED_TAG, LandedTable
@@ -67,16 +67,14 @@ def contract(project: Project, target: LandedTable) -> tuple[str, dict[str, str]
 
 
 def _names(transports: Path) -> list[str]:
-    try:
-        with transports.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-            names = [row["transport"].strip(" ") for row in rows if row["transport"]]
-    except (OSError, ValueError, KeyError, csv.Error) as error:
-        raise ExactlyOnceError(
-            f"{transports} cannot be read, it lists the known transports: {error}"
-        ) from error
+    table = seed_as_written(str(transports), ",")
+    column = table.columns["transport"] if "transport" in table.column_names else []
+    names = [name.strip(" ") for name in column if name]
     if not names:
-        raise ExactlyOnceError(f"{transports} is empty: without a transport no delivery can land")
+        raise ExactlyOnceError(
+            f"{transports} names no transport, in a column transport: without one no delivery can "
+            "land"
+        )
     return names
 
 

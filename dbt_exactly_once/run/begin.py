@@ -22,7 +22,7 @@ from dbt_exactly_once.run.consumption import follow_event_time, keep_consumed, l
 from dbt_exactly_once.run.current_run import Run
 from dbt_exactly_once.run.early_readers import KEEPS_NOTHING, early_readers
 from dbt_exactly_once.run.ensure_tables import ensure_tables
-from dbt_exactly_once.run.in_memory import keep_state_of_work
+from dbt_exactly_once.run.in_memory import keep_ledgers
 from dbt_exactly_once.run.publication import mains_of
 from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.upkeep import BEFORE_ALL
@@ -65,7 +65,7 @@ def begin(
             _start_from_nothing(state, run)
         elif publishes and run.has_landed("resubmissions"):
             land_resubmitted(state, run, graph)
-        keep_state_of_work(
+        keep_ledgers(
             state.engine, run, {name: t.relation for name, t in state.tables.ledgers.items()}
         )
         # the branch first: see leave_run

@@ -18,6 +18,7 @@ from dbt.flags import get_flags
 
 from dbt_exactly_once.adapter.engine import Engine
 from dbt_exactly_once.adapter.lake_version import check_version
+from dbt_exactly_once.adapter.seed_files import seed_as_written
 from dbt_exactly_once.adapter.session_engine import engine_of
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.landing.landed_rows import LandedRows
@@ -178,13 +179,13 @@ class ExactlyOnce:
 
     def seed_as_written(self, path: str, delimiter: str) -> Any:
         """The agate table of a CSV in which every cell is text."""
-        return seeds.seed_as_written(path, delimiter)
+        return seed_as_written(path, delimiter)
 
     def decision_rules(self, path: str) -> Sequence[Mapping[str, str]]:
         """The rows of the CSV of rules, read once in a command; later calls need no path."""
         if path and not self._decision_rules:
             # agate would make a dictionary of a row each time that a column is asked for
-            self._decision_rules = [dict(row) for row in seeds.seed_as_written(path, ",").rows]
+            self._decision_rules = [dict(row) for row in seed_as_written(path, ",").rows]
         return self._decision_rules
 
     def check_seeds(

@@ -10,7 +10,7 @@ from dbt_exactly_once.adapter.engine import Copy, Engine
 from dbt_exactly_once.run.current_run import Run
 
 # the ledgers that a run reads several times as they were published
-STATE_OF_WORK = ("open_documents", "rejected_deliveries", "trigger_states", "waiting_deliveries")
+KEPT_LEDGERS = ("open_documents", "rejected_deliveries", "trigger_states", "waiting_deliveries")
 
 
 def keep_in_memory(engine: Engine, run: Run, model: str, relation: str) -> None:
@@ -68,11 +68,11 @@ def _read_from(run: Run, relation: str, copy: Copy) -> None:
         run.empty.add(copy.name)
 
 
-def keep_state_of_work(engine: Engine, run: Run, relations: dict[str, str]) -> None:
-    """Keep the ledgers of STATE_OF_WORK, as the last run has published them.
+def keep_ledgers(engine: Engine, run: Run, relations: dict[str, str]) -> None:
+    """Keep the ledgers of KEPT_LEDGERS, as the last run has published them.
 
     relations: those of the ledgers by name.
     """
-    for ledger in STATE_OF_WORK:
+    for ledger in KEPT_LEDGERS:
         relation, snapshot = relations[ledger], run.starts[ledger]
         keep_snapshot(engine, run, relation, snapshot, f"{relation} version as of {snapshot}")

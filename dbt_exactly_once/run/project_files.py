@@ -1,4 +1,4 @@
-"""The files that dbt reads a project from: their text, and whether any has changed."""
+"""The files that dbt reads a project from, to find out whether any has changed."""
 
 from __future__ import annotations
 
@@ -33,18 +33,6 @@ FILES = (PROJECT_FILE, "selectors.yml", "packages.yml", "dependencies.yml")
 
 # each file with its time and size
 Seen = dict[str, tuple[int, int]]
-
-
-def text_of_file(path: str) -> str:
-    """The text of a file; raises ExactlyOnceError, with the line, if it is not UTF-8."""
-    content = Path(path).read_bytes()
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ExactlyOnceError(
-            f"exactly_once: {path} is not UTF-8 at line {line}: save it as UTF-8"
-        ) from None
 
 
 def files_of_project(folder: Path, profiles_dir: Path) -> Seen:

@@ -570,6 +570,32 @@ def test_the_command_says_what_was_rejected_and_fails_where_nothing_has_landed(
     )
 
 
+def test_transports_that_cannot_be_read_land_nothing(
+    spark: SparkSession, profiles_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A transport below an open quote would be unknown, and its deliveries rejected."""
+    runs = DbtRuns(spark, profiles_dir, tmp_path)
+    place = ["--project-dir", str(tmp_path), "--profiles-dir", str(tmp_path)]
+    good = write_lines(tmp_path / "good.jsonl", delivery("a"))
+    seed = tmp_path / "seeds" / "transports.csv"
+    header, *transports = seed.read_text(encoding="utf-8").splitlines()
+    for text, told in (
+        ("\n".join([header, '"' + transports[0], *transports[1:]]), "cannot be read at line "),
+        ("\n".join([header.replace("transport,", "name,"), *transports]), "names no transport"),
+        (header, "names no transport"),
+    ):
+        seed.write_text(text + "\n", encoding="utf-8")
+        assert cli.main(["land", str(good), *place]) == 1
+        assert f"{seed} {told}" in capsys.readouterr().err
+    assert (
+        runs.rows(
+            f"select 1 from {runs.landing}.deliveries union all "
+            f"select 1 from {runs.landing}.rejected_landings"
+        )
+        == []
+    )
+
+
 def test_unknown_columns_are_left_out_and_told_once(
     spark: SparkSession, project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

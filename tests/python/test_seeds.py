@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 
 from dbt_exactly_once.adapter.dbt_commands import dbt
 from dbt_exactly_once.adapter.macros import macro_result
+from dbt_exactly_once.adapter.seed_files import seed_as_written
 from dbt_exactly_once.cli import main
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.seed_check import SeedCheck
-from dbt_exactly_once.run.seeds import seed_as_written
 
 # one letter too long for the name of a folder
 LONG = "\u0416" * 41
