@@ -33,6 +33,8 @@ PACKAGE = "exactly_once"
 
 # for each thread: the session whose class loader it uses already, see share_compiled_code
 _sharing = threading.local()
+# names that PySpark and this package ask Java for, see find_names_once
+OFTEN_ASKED = ("PythonUtils", "java", "org")
 
 
 @dataclass(frozen=True)
@@ -237,6 +239,7 @@ def open_session(credentials: SparkCredentials, log: Path | None = None) -> Spar
     if starts and log is not None:
         _start_quietly(settings, log)
     spark = SparkSession.builder.config(map=settings).getOrCreate()
+    find_names_once(spark)
     share_compiled_code(spark)
     if starts:
         remember_jars(spark, parameters.get(PACKAGES))
@@ -260,6 +263,17 @@ def _start_quietly(settings: dict[str, Any], log: Path) -> None:
     except Exception as error:
         cause = one_line(error)
         raise ExactlyOnceError(f"Spark did not start, {log} has all of it: {cause}") from error
+
+
+def find_names_once(spark: SparkSession) -> None:
+    """Keep what Java has found for names without a package.
+
+    Py4J asks Java for such a name each time, and Java looks for it in every jar, once for each of a
+    dozen packages. PySpark uses one with each statement.
+    """
+    for name in OFTEN_ASKED:
+        if name not in vars(spark._jvm):
+            setattr(spark._jvm, name, getattr(spark._jvm, name))
 
 
 def share_compiled_code(spark: SparkSession) -> None:

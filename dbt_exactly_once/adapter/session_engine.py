@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -47,6 +48,7 @@ class SessionEngine(Engine):
                 "Expressions": java.org.apache.iceberg.expressions.Expressions,
                 "LocalRelation": spark.catalyst.plans.logical.LocalRelation,
                 "Option": java.scala.Option,
+                "SchemaParser": java.org.apache.iceberg.SchemaParser,
                 "Spark3Util": java.org.apache.iceberg.spark.Spark3Util,
                 "String": java.java.lang.String,
             }
@@ -136,7 +138,10 @@ class SessionEngine(Engine):
 
     @errors_in_one_line()
     def columns(self, relation: str) -> list[str]:
-        return [field.name() for field in self._table(relation).schema().columns()]
+        # one call: to iterate a Java list takes three for each column, and an error at its end
+        schema = self._table(relation).schema()
+        described = json.loads(self._classes["SchemaParser"].toJson(schema))
+        return [field["name"] for field in described["fields"]]
 
     @errors_in_one_line()
     def refs(self, relations: Sequence[str]) -> dict[str, dict[str, str]]:
