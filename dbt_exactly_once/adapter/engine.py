@@ -226,6 +226,20 @@ def run_in(spark: SparkSession) -> Run:
     return lambda sql: [tuple(row) for row in spark.sql(sql).collect()]
 
 
+def appended_between(relation: str, start: str, end: str) -> str:
+    """A relation of the rows that a table's commits after one snapshot up to another have appended.
+
+    Only the files of these commits are read.
+    """
+    if start == end:
+        # which Iceberg refuses
+        return f"(select * from {relation} where false)"
+    return (
+        f"(select * from {relation} with "
+        f"(`start-snapshot-id` = '{start}', `end-snapshot-id` = '{end}'))"
+    )
+
+
 def literal(value: object) -> str:
     """A SQL literal of a text, or null."""
     if value is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dbt_exactly_once.adapter.engine import literal
+from dbt_exactly_once.adapter.engine import appended_between, literal
 from dbt_exactly_once.adapter.tables import Table, columns_of
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.current_run import Run
@@ -70,10 +70,7 @@ def published_since(state: State, run: Run, ledger: str, run_number: int | None)
     if start == end:
         return nothing
     if start and end and state.engine.commits_between(relation, start, end) is not None:
-        return (
-            f"(select * from {relation} with "
-            f"(`start-snapshot-id` = '{start}', `end-snapshot-id` = '{end}'))"
-        )
+        return appended_between(relation, start, end)
     return (
         f"(select * from {relation} where run_id in "
         f"(select run_id from {record} where run_number > {run_number}))"

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dbt_exactly_once.adapter.engine import Engine
+from dbt_exactly_once.adapter.engine import Engine, appended_between
 from dbt_exactly_once.adapter.lake_version import RECORD
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.lock import RunLock
@@ -41,6 +41,8 @@ class Publication:
     # the ledgers that it has begun to write; each has its branch from then on
     written: set[str] = field(default_factory=set)
     published: bool = False
+    # relations of the rows that it has appended to ledgers, as they were asked for
+    appended: dict[str, str] = field(default_factory=dict)
     # its row in published_runs, if it has read it
     row: dict[str, Any] | None = None
 
@@ -127,6 +129,15 @@ class Publications:
             for name in self._ledgers
             if with_record or name != RECORD
         }
+
+    def appended(self, publication: Publication, name: str) -> str:
+        """A relation of what a publication has appended to a ledger, once that is written."""
+        if name not in publication.appended:
+            ledger = self._ledgers[name]
+            start = publication.starts[name]
+            end = self._tables.refs({name: ledger})[name].get(publication.branch, start)
+            publication.appended[name] = appended_between(ledger.relation, start, end)
+        return publication.appended[name]
 
     # ---------------------------------------------------------------- publish
 

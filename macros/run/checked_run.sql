@@ -63,11 +63,15 @@
 {%- endmacro %}
 
 {% macro written_by(run, ledger) -%}
-    {#- A relation of the rows that a run has written to a ledger. No file is read if this run knows
-        that it has none. run: as checked_run returns it. -#}
+    {#- A relation of the rows that a run has appended to a ledger. Within the run only its own files
+        are read: maintenance mixes the rows of runs, so a condition on run_id excludes no file that
+        it has rewritten. No file is read if the run knows that it has no rows.
+        run: as checked_run returns it. -#}
+    {%- set has_none = is_without_rows(ledger.identifier) -%}
     (
-        select * from {{ ledger }}
-        where run_id = {{ run }}{{ ' and false' if is_without_rows(ledger.identifier) }}
+        select * from {{ adapter.exactly_once.appended(ledger.identifier)
+            if current_run() and ledger.identifier and not has_none else ledger }}
+        where run_id = {{ run }}{{ ' and false' if has_none }}
     )
 {%- endmacro %}
 

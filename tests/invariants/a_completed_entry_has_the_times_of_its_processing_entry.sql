@@ -7,8 +7,7 @@ with
 
 entries as (
 
-    select * from {{ ref('history_ledger') }}
-    where run_id = {{ run }}
+    select * from {{ written_by(run, ref('history_ledger')) | indent(4) }}
 
 ),
 

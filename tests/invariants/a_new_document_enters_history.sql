@@ -43,11 +43,10 @@ final as (
             new_documents.delivery_id = opened.delivery_id
             and new_documents.trigger_name = opened.trigger_name
             and opened.for_run_id = {{ run }}
-    left join {{ ref('history_ledger') }} as history_ledger
+    left join {{ written_by(run, ref('history_ledger')) | indent(4) }} as history_ledger
         on
             new_documents.delivery_id = history_ledger.delivery_id
             and new_documents.trigger_name = history_ledger.trigger_name
-            and history_ledger.run_id = {{ run }}
     group by new_documents.delivery_id, new_documents.trigger_name, new_documents.service
 
 )

@@ -8,11 +8,10 @@ select
     waiting_deliveries.reason,
     trigger_states.is_suspended
 from {{ ref('decisions') }} as decisions
-left join {{ ref('document_status') }} as document_status
+left join {{ written_by(run, ref('document_status')) }} as document_status
     on
         decisions.delivery_id = document_status.delivery_id
         and decisions.trigger_name = document_status.trigger_name
-        and document_status.run_id = {{ run }}
 left join {{ ref('waiting_deliveries') }} as waiting_deliveries
     on
         decisions.delivery_id = waiting_deliveries.delivery_id

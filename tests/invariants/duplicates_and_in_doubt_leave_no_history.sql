@@ -6,12 +6,9 @@ select
     history_ledger.has_processing,
     history_ledger.has_completed,
     document_status.status
-from {{ ref('history_ledger') }} as history_ledger
-inner join {{ ref('document_status') }} as document_status
+from {{ written_by(run, ref('history_ledger')) }} as history_ledger
+inner join {{ written_by(run, ref('document_status')) }} as document_status
     on
         history_ledger.delivery_id = document_status.delivery_id
         and history_ledger.trigger_name = document_status.trigger_name
-where
-    history_ledger.run_id = {{ run }}
-    and document_status.run_id = {{ run }}
-    and document_status.status in ('DUPLICATE', 'IN_DOUBT')
+where document_status.status in ('DUPLICATE', 'IN_DOUBT')

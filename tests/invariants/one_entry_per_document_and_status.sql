@@ -3,8 +3,7 @@ select
     trigger_name,
     count_if(has_processing) as processing_entries,
     count_if(has_completed) as completed_entries
-from {{ ref('history_ledger') }}
-where run_id = {{ checked_run() }}
+from {{ written_by(checked_run(), ref('history_ledger')) }} as history_ledger
 group by delivery_id, trigger_name
 having
     count_if(has_processing) > 1

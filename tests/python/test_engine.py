@@ -12,7 +12,8 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import RUN_ID, Engine
+from dbt_exactly_once.adapter.engine import RUN_ID, Engine, appended_between
+from dbt_exactly_once.adapter.session import find_names_once
 from dbt_exactly_once.adapter.session_engine import MOST_ROWS, SessionEngine, engine_of
 from dbt_exactly_once.errors import ExactlyOnceError, error_text, errors_in_one_line, one_line
 from dbt_exactly_once.run.begin import RUN_ID_PROPERTY
@@ -301,6 +302,50 @@ def test_small_tables_and_views_are_read_from_memory_as_they_are_stored(
     finally:
         spark.sql(f"drop view {schema}.seen")
         spark.sql(f"drop table {schema}.odd purge")
+
+
+def test_appended_rows_are_those_of_the_commits_between_two_snapshots(
+    spark: SparkSession, table: str, rows: Rows
+) -> None:
+    """Neither earlier rows nor later ones, and also those of a branch."""
+    engine = engine_of(Adapter(spark, "session"))
+    start = engine.refs([table])[table]["main"]
+    written_to_branch(spark, table, "run_a")
+    spark.sql(f"insert into {table} values (3)")
+    end = engine.refs([table])[table]["run_a"]
+    assert rows(f"select n from {appended_between(table, start, end)}") == [(2,)]
+    assert rows(f"select n from {appended_between(table, start, start)}") == []
+
+
+def test_columns_are_named_in_the_order_of_the_table(
+    engine: Engine, spark: SparkSession, table: str
+) -> None:
+    spark.sql(f"alter table {table} add columns (last string, inner struct<a: int>)")
+    spark.sql(f"alter table {table} add columns (`it's first` int first)")
+    assert engine.columns(table) == ["it's first", "n", "last", "inner"]
+
+
+def test_java_is_not_asked_again_for_a_name_without_a_package(spark: SparkSession) -> None:
+    asked = []
+    view = type(spark._jvm)
+    ask = view.__getattr__
+
+    def listen(jvm: Any, name: str) -> Any:
+        asked.append(name)
+        return ask(jvm, name)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(view, "__getattr__", listen)
+        spark.sql("select 1").collect()
+        assert "PythonUtils" not in asked
+        vars(spark._jvm).pop("PythonUtils")
+        spark.sql("select 1").collect()
+        # the reason for find_names_once
+        assert "PythonUtils" in asked
+        find_names_once(spark)
+        asked.clear()
+        spark.sql("select 1").collect()
+        assert "PythonUtils" not in asked
 
 
 def test_rows_in_memory_are_not_shuffled_and_no_rows_not_joined(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timezone
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -275,6 +275,44 @@ def test_a_run_evaluates_the_invariants_that_could_find_something(
     assert skipped_by_the_next_run() == set().union(*about.values())
     runs.land("deliveries", [delivery(2, uuid="u1")])
     assert skipped_by_the_next_run() == set().union(*about.values()) - about["copies"]
+
+
+def test_invariants_open_no_file_that_an_earlier_run_has_added(runs: DbtRuns) -> None:
+    """Nor one whose statistics do not tell runs apart, as in a file that maintenance has merged."""
+    build = ("build", "--selector", "hot_path")
+    runs.run(*build)
+    appended = ("document_status", "journal_entries", "history_ledger")
+    for ledger in appended:
+        runs.spark.sql(
+            f"alter table {runs.schema}.{ledger} "
+            "set tblproperties ('write.metadata.metrics.default' = 'none')"
+        )
+
+    def land(number: int, day: int) -> None:
+        received_at = datetime(2026, 5, day, 12, tzinfo=timezone.utc)
+        unrouted = {"document_type": "nobody takes it"}
+        runs.land(
+            "deliveries",
+            [
+                delivery(number, received_at=received_at),
+                delivery(number + 1, received_at=received_at, **unrouted),
+            ],
+        )
+
+    for day in (1, 21):
+        land(day, day)
+        runs.run(*build)
+        if day == 1:
+            files = [
+                runs.rows(f"select file_path from {{schema}}.{ledger}.files") for ledger in appended
+            ]
+            assert all(files)
+    for (path,) in chain(*files):
+        Path(path.removeprefix("file:")).unlink()
+
+    land(31, day=21)
+    runs.run(*build)
+    assert runs.rows("select max(run_number) from {schema}.published_runs") == [(3,)]
 
 
 def test_a_run_reads_the_landed_rows_of_earlier_runs_only_if_a_delivery_of_them_returns(
