@@ -25,9 +25,6 @@ from dbt_exactly_once.adapter.session import Project, find_project, open_session
 from dbt_exactly_once.adapter.startup import expect_many_small_runs
 
 PROJECT_FOLDER = Path(__file__).parents[2]
-# seconds in which a test without a timeout of its own has ended on a slow machine; pytest's limit
-# is for those that hang
-LONGEST_TEST = 480
 # with the processes and servers that its tests start
 MEMORY_OF_A_WORKER = 6 * 2**30
 # these take minutes, some with few tests: one that began last would be left alone on one core
@@ -139,7 +136,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Begin no test, nor its fixtures, that could outlast the limit: it would lose all others."""
     own = item.get_closest_marker("timeout")
-    longest = float(own.args[0] if own else LONGEST_TEST)
+    longest = float(own.args[0] if own else item.config.getini("timeout"))
     if time.time() + longest > item.config.getoption("until"):
         pytest.skip("no time is left for it: `make test-long` runs it")
 
