@@ -118,9 +118,9 @@ class ExactlyOnce:
         """The snapshot that each ledger publishes."""
         return self._state.publications.snapshots(self._run)
 
-    def appended(self, ledger: str) -> str:
+    def appended(self, relation: Any) -> str:
         """A relation of the rows that this run has appended to a ledger, once it is written."""
-        return self._state.publications.appended(self._run, ledger)
+        return self._state.publications.appended(self._run, str(relation))
 
     def say_what_fails(self) -> None:
         """Report what of the user's may have stopped the run, see consumption.what_fails."""

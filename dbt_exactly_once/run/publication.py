@@ -130,14 +130,17 @@ class Publications:
             if with_record or name != RECORD
         }
 
-    def appended(self, publication: Publication, name: str) -> str:
-        """A relation of what a publication has appended to a ledger, once that is written."""
-        if name not in publication.appended:
-            ledger = self._ledgers[name]
-            start = publication.starts[name]
-            end = self._tables.refs({name: ledger})[name].get(publication.branch, start)
-            publication.appended[name] = appended_between(ledger.relation, start, end)
-        return publication.appended[name]
+    def appended(self, publication: Publication, relation: str) -> str:
+        """A relation of what a publication has appended to a ledger, once that is written.
+
+        relation: that of the ledger; any other is returned as it is.
+        """
+        for name, ledger in self._ledgers.items():
+            if ledger.relation == relation and relation not in publication.appended:
+                start = publication.starts[name]
+                end = self._tables.refs({name: ledger})[name].get(publication.branch, start)
+                publication.appended[relation] = appended_between(relation, start, end)
+        return publication.appended.get(relation, relation)
 
     # ---------------------------------------------------------------- publish
 

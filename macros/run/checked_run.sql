@@ -69,8 +69,8 @@
         run: as checked_run returns it. -#}
     {%- set has_none = is_without_rows(ledger.identifier) -%}
     (
-        select * from {{ adapter.exactly_once.appended(ledger.identifier)
-            if current_run() and ledger.identifier and not has_none else ledger }}
+        select * from {{ adapter.exactly_once.appended(ledger)
+            if current_run() and not has_none else ledger }}
         where run_id = {{ run }}{{ ' and false' if has_none }}
     )
 {%- endmacro %}
