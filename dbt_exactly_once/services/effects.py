@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-from dbt_exactly_once.adapter.engine import Engine, literal
+from dbt_exactly_once.adapter.engine import Engine, appended_between, literal
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.services.executions import main_of, move_main
 
@@ -115,11 +115,8 @@ class Effect:
         # two processes may publish one effect: each has a branch of its own
         again = f"{self.branch}_again_{uuid4().hex}"
         self._create(again, main)
-        self._insert(
-            again,
-            f"select * from {self._relation} with (`start-snapshot-id` = '{start}', "
-            f"`end-snapshot-id` = '{self._refs()[self.branch]}')",
-        )
+        rows = appended_between(self._relation, start, self._refs()[self.branch])
+        self._insert(again, f"select * from {rows}")
         return move_main(self._engine, self._relation, again)
 
     def _create(self, branch: str, start: str) -> None:
