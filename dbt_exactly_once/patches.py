@@ -30,7 +30,7 @@ from dbt_exactly_once.adapter.seed_files import text_of_file
 from dbt_exactly_once.adapter.session import open_session, share_compiled_code
 from dbt_exactly_once.adapter.shared_session import look_around
 from dbt_exactly_once.errors import ExactlyOnceError, errors_in_one_line
-from dbt_exactly_once.resolvers.hooks import load_hooks, register_hooks
+from dbt_exactly_once.resolvers.hooks import Hooks, load_hooks, register_hooks
 from dbt_exactly_once.run.door import ExactlyOnce
 
 if TYPE_CHECKING:
@@ -75,25 +75,22 @@ def _open_where_the_lake_is(
     if connection.state == "open":
         return _original_open(manager, connection)
     ensure_place(connection.credentials.server_side_parameters)
-    flags = get_flags()
     # dbt's threads open connections at the same time
     with _opening:
-        hooks = load_hooks(flags.PROJECT_DIR) if flags.WHICH in COMMANDS_WITH_HOOKS else None
         if connection.credentials.method == "session":
             # the adapter would open the session only with its first statement
-            spark = _session_of_this_command(connection.credentials)
-            if hooks is not None:
-                register_hooks(hooks, spark)
+            share_compiled_code(_session_of_this_command(connection.credentials))
         opened = _original_open(manager, connection)
         if connection.credentials.method == "session":
             _keep_settings(opened)
         if connection.credentials.method == "thrift":
-            look_around(opened, hooks and hooks.content, flags.WHICH)
+            hooks = _hooks_of_this_command()
+            look_around(opened, hooks and hooks.content, get_flags().WHICH)
         return opened
 
 
 def _session_of_this_command(credentials: SparkCredentials) -> SparkSession:
-    """The session, which gets the settings of the profile once in a dbt command."""
+    """The session, which gets the profile's settings and the user's functions once in a command."""
     global _opened
     from pyspark import SparkContext
 
@@ -103,11 +100,20 @@ def _session_of_this_command(credentials: SparkCredentials) -> SparkSession:
         or _opened[0] != invocation
         or _opened[1].sparkContext is not SparkContext._active_spark_context
     ):
+        hooks = _hooks_of_this_command()
         flags = get_flags()
         log = Path(flags.LOG_PATH) / "spark.log" if flags.QUIET else None
-        _opened = invocation, open_session(credentials, log)
-    share_compiled_code(_opened[1])
+        spark = open_session(credentials, log)
+        if hooks is not None:
+            register_hooks(hooks, spark)
+        _opened = invocation, spark
     return _opened[1]
+
+
+def _hooks_of_this_command() -> Hooks | None:
+    """The user's functions, if the SQL of this command may call them."""
+    flags = get_flags()
+    return load_hooks(flags.PROJECT_DIR) if flags.WHICH in COMMANDS_WITH_HOOKS else None
 
 
 def _keep_settings(connection: Connection) -> None:
