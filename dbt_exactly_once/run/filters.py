@@ -29,6 +29,17 @@ _IN_PARENTHESES = re.compile(
     rf"(^|[(<>=!+\-*/,]|\b(?:and|or|not|when|then|else|where|between))\s*\(\s*{_FIELD}\s*\)",
     re.IGNORECASE,
 )
+# functions of the clock, which Spark takes for constants of a query
+_CLOCK = re.compile(
+    r"\b(current_(?:timestamp|date|time)|localtimestamp|curdate|now|unix_timestamp(?=\s*\(\s*\)))\b",
+    re.IGNORECASE,
+)
+
+
+def clock_in(text: str) -> str | None:
+    """The function of the clock that a filter or a key calls; None if it calls none."""
+    found = _CLOCK.search(_TOKEN.sub(_shape, text))
+    return found[0] if found else None
 
 
 def filter_sql(text: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import quote_plus
 
+from dbt_exactly_once.run.filters import clock_in
 from dbt_exactly_once.run.seed_rules import REGISTERED, seed_rules
 from dbt_exactly_once.run.variables import MOST
 
@@ -200,13 +201,18 @@ class SeedCheck:
                     yield f"{_named(unique['row_name'], row)}: {unique['problem']}"
 
     def _expressions(self, written: Iterable[tuple[str, str, Row]]) -> Iterator[str]:
-        """Keys and filters that Spark cannot use; written: what each is, its column, its row."""
+        """Keys and filters that cannot be used; written: what each is, its column, its row."""
         for what, column, row in written:
             text = self.value(column, "string", row.get(column, ""))
-            if text and self._spark:
-                problem = self._spark.problem(text, column == "filter")
-                if problem:
-                    yield f"{what} {text} cannot be used, correct it: {problem}"
+            if not text:
+                continue
+            clock = clock_in(text) if column == "key" else None
+            if clock:
+                problem = f"{clock} gives each copy of a document another key"
+            else:
+                problem = self._spark and self._spark.problem(text, column == "filter")
+            if problem:
+                yield f"{what} {text} cannot be used, correct it: {problem}"
 
 
 def _key(row: Row) -> tuple[str, str, Row]:
