@@ -34,7 +34,7 @@ def landed_rows(state: State, run: Run, name: str) -> LandedRows:
 
 def what_fails(state: State, run: Run) -> list[str]:
     """What may have stopped a run: landed columns that are not those of the contract, or else which
-    filters and keys fail, and on which of the new or waiting deliveries of this run."""
+    filters and keys fail, and on which of the deliveries that this run takes."""
     found = [line for table in state.tables.landed.values() for line in _unlike(state, table)]
     if found:
         return found
@@ -43,10 +43,13 @@ def what_fails(state: State, run: Run) -> list[str]:
         f"select landed_delivery_id from {state.tables.ledgers['waiting_deliveries'].relation} "
         f"version as of {run.starts['waiting_deliveries']}"
     )
-    rows = (
-        f"(select * from {deliveries.until_landed()} where delivery_id in (select delivery_id from "
-        f"{deliveries.unconsumed()}) or delivery_id in ({waiting}))"
-    )
+    rows = deliveries.until_landed()
+    # a trigger that takes earlier deliveries may take any
+    if not run.queue_facts.get("takes_earlier"):
+        rows = (
+            f"(select * from {rows} where delivery_id in (select delivery_id from "
+            f"{deliveries.unconsumed()}) or delivery_id in ({waiting}))"
+        )
     types: dict[str, list[str]] = {}
     expressions = []
     for trigger_name, position, document_type, text in run.found.get("conditions", []):

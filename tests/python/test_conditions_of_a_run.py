@@ -250,3 +250,19 @@ def test_a_filter_or_key_that_fails_on_a_delivery_is_named_with_it(
     capfd.readouterr()
     assert not runs.dbt("run", "--select", "tag:transaction", clock=at(13), quiet=False).success
     assert "redelivery_count) fails on delivery e: " in capfd.readouterr().out
+
+    # a trigger that came later takes what other triggers have consumed
+    keyed = {
+        "trigger_name": "late",
+        "start_from": at(0),
+        "key": "element_at(array('k'), redelivery_count)",
+    }
+    runs.seed("triggers", [{"trigger_name": "filters"}, keyed])
+    one = {"position": 1, "condition_name": "all", "document_type": "order"}
+    runs.seed("trigger_conditions", [{"trigger_name": name, **one} for name in ("filters", "late")])
+    runs.run("seed")
+    assert not runs.dbt("run", "--select", "tag:transaction", clock=at(14), quiet=False).success
+    assert (
+        "trigger late: the key element_at(array('k'), redelivery_count) fails on delivery b: "
+        in (capfd.readouterr().out)
+    )
