@@ -25,6 +25,8 @@ class LandedAgain:
     """The outcome of a request: the delivery that has landed, or why none has."""
 
     resubmission_id: str
+    rejection_id: str
+    trigger_name: str | None
     delivery_id: str | None
     refused_for: str | None
 
@@ -49,10 +51,11 @@ def land_again(
     for found in _requested(engine, requests, rejected, journal, statuses, triggers):
         resubmission_id, *request, is_repeated, is_taken, is_known = found
         trigger_name, requested_at, document, rejection_id, reason, raw_text = request
+        request_ids = resubmission_id, rejection_id, trigger_name
         row = _row(raw_text, document)
         refused_for = _refusal(is_repeated, is_taken or rejection_id in taken, is_known, reason)
         if refused_for or row is None:
-            outcomes.append(LandedAgain(resubmission_id, None, refused_for or "UNREADABLE"))
+            outcomes.append(LandedAgain(*request_ids, None, refused_for or "UNREADABLE"))
             continue
         lacks_time = row.get("received_at") is None
         if lacks_time:
@@ -62,14 +65,14 @@ def land_again(
         try:
             values = _values(row, deliveries.types)
         except NotOfTypeError as error:
-            outcomes.append(LandedAgain(resubmission_id, None, f"WRONG_TYPE {error}"))
+            outcomes.append(LandedAgain(*request_ids, None, f"WRONG_TYPE {error}"))
             continue
         taken.add(rejection_id)
         ids = [*_usable(row.get("delivery_id")), rejection_id]
         own = {"landed_at", "received_at"} if lacks_time else {"landed_at"}
         compared = [name for name in values if name not in own]
         delivery_id = _land(engine, deliveries.relation, rejected, values, ids, compared)
-        outcomes.append(LandedAgain(resubmission_id, delivery_id, None))
+        outcomes.append(LandedAgain(*request_ids, delivery_id, None))
     return outcomes
 
 
@@ -82,7 +85,7 @@ def _requested(
         f"""
         select
             requests.resubmission_id,
-            min(requests.trigger_name) as trigger_name,
+            requests.trigger_name,
             cast(
                 coalesce(
                     min(
@@ -96,9 +99,9 @@ def _requested(
                 ) as string
             ) as requested_at,
             min(requests.document) as document,
-            min(rejected.rejection_id) as rejection_id,
-            min_by(rejected.reason, rejected.rejection_id) as reason,
-            min_by(rejected.raw_text, rejected.rejection_id) as raw_text,
+            rejected.rejection_id,
+            min(rejected.reason) as reason,
+            min(rejected.raw_text) as raw_text,
             bool_or(journal.reference_id <=> requests.resubmission_id) as is_repeated,
             bool_or(journal.event = 'RESUBMITTED') as is_taken,
             bool_and(
@@ -117,8 +120,10 @@ def _requested(
                 and requests.trigger_name = decided.trigger_name
         left join {triggers} as triggers on requests.trigger_name = triggers.trigger_name
         where requests.resubmission_id is not null
-        group by requests.resubmission_id
-        order by min(requests.requested_at), requests.resubmission_id
+        group by requests.resubmission_id, requests.trigger_name, rejected.rejection_id
+        order by
+            min(requests.requested_at), requests.resubmission_id, requests.trigger_name,
+            rejected.rejection_id
         """
     )
 

@@ -193,9 +193,9 @@ class LandedRows:
                 "delivery_id = known_id and trigger_name = known_trigger",
             ),
             "resubmissions": (
-                f"select reference_id as known_id from {ledgers['journal_entries']} "
-                "where event in ('RESUBMITTED', 'REFUSED')",
-                "resubmission_id = known_id",
+                "select reference_id as known_id, delivery_id as known_delivery "
+                f"from {ledgers['journal_entries']} where event in ('RESUBMITTED', 'REFUSED')",
+                "resubmission_id = known_id and delivery_id <=> known_delivery",
             ),
             # no ledger keeps the id of a command
             "trigger_commands": (

@@ -16,8 +16,12 @@ SOURCE_NAME = "landing"
 SOURCES_FILE = Path("models/receive/sources.yml")
 REJECTED = "rejected_landings"
 # columns in which rows of one id must agree to be the same: a service may have given its reports of
-# a document one id, or have updated its row
-SAME_IN = {"trigger_executions": ["delivery_id", "trigger_name", "event", "attempt"]}
+# a document one id, or have updated its row, and a person one id to all that a file asks for
+SAME_IN = {
+    "trigger_executions": ["delivery_id", "trigger_name", "event", "attempt"],
+    "resubmissions": ["delivery_id", "trigger_name"],
+    "trigger_commands": ["trigger_name"],
+}
 # a tag with this prefix and a schema of ledgers keeps the snapshot that the schema has consumed
 CONSUMED_TAG = "exactly_once_consumed_"
 

@@ -47,12 +47,15 @@
 {%- endmacro %}
 
 {% macro edited_documents(until='landed') -%}
-    {#- The documents that operators have edited, by resubmission_id: for each id the first that
-        landed. until: see landed_before. -#}
+    {#- The documents that operators have edited, by resubmission_id, each with the delivery that it
+        is for: for each id those of the first request that landed. until: see landed_before. -#}
     {%- set requests = landed_before('resubmissions', until=until) -%}
     select
         resubmission_id,
-        min_by(document, struct(landed_commit, landed_file, landed_position)) as document
+        min_by(document, struct(landed_commit, landed_file, landed_position)) as document,
+        min_by(
+            struct(delivery_id, trigger_name), struct(landed_commit, landed_file, landed_position)
+        ) as edited_for
     from {{ in_order_of_commits(requests, 'resubmissions', until) }}
     group by resubmission_id
 {%- endmacro %}

@@ -7,7 +7,10 @@ requests as (
     select requests.*
     from {{ ref('stg_resubmissions') }} as requests
     left anti join {{ ref('landing_requests') }} as of_landings
-        on requests.resubmission_id = of_landings.resubmission_id
+        on
+            requests.resubmission_id = of_landings.resubmission_id
+            and requests.delivery_id = of_landings.resubmitted_delivery_id
+            and requests.trigger_name <=> of_landings.trigger_name
 
 ),
 
@@ -83,9 +86,13 @@ earlier_of_line as (
 
 ),
 
-same_request as (
+answered as (
 
-    select distinct reference_id from earlier
+    select
+        reference_id,
+        collect_set(struct(delivery_id, trigger_name)) as requests
+    from earlier
+    group by reference_id
 
 ),
 
@@ -115,7 +122,19 @@ judged as (
         targets.settled_by_delivery_id,
         case
             when requests.resubmission_id is null then 'WITHOUT_ID'
-            when same_request.reference_id is not null then 'REPEATED'
+            when
+                exists(
+                    answered.requests,
+                    request ->
+                    request.delivery_id <=> requests.delivery_id
+                    -- that of a rejected row has no trigger
+                    and coalesce(request.trigger_name = requests.trigger_name, true)
+                )
+                then 'REPEATED'
+            when
+                answered.requests is not null
+                or struct(requests.delivery_id, requests.trigger_name) != first_of_id.edited_for
+                then 'ID_TAKEN'
             when targets.delivery_id is null then 'NO_DECISION'
             when known_triggers.trigger_name is null then 'UNKNOWN_TRIGGER'
             when targets.outcome not in ({{ can_be_resubmitted }}) then targets.outcome
@@ -149,7 +168,8 @@ judged as (
         on
             {{ landed_delivery_id('requests.delivery_id') }} = with_landed_row.delivery_id
             and targets.landed_received_at = with_landed_row.received_at
-    left join same_request on requests.resubmission_id = same_request.reference_id
+    left join answered on requests.resubmission_id = answered.reference_id
+    left join edited as first_of_id on requests.resubmission_id = first_of_id.resubmission_id
     left join earlier_of_line
         on
             {{ landed_delivery_id('requests.delivery_id') }} = earlier_of_line.line_id

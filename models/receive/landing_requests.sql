@@ -8,12 +8,16 @@ landings as (
     {% for request in (run.landed_again if run else []) -%}
         select
             {{ sql_text(request.resubmission_id) }} as resubmission_id,
+            {{ sql_text(request.rejection_id) }} as rejection_id,
+            {{ sql_text(request.trigger_name) }} as trigger_name,
             {{ sql_text(request.delivery_id) }} as delivery_id,
             {{ sql_text(request.refused_for) }} as refused_for
         union all
     {% endfor -%}
     select
         cast(null as string) as resubmission_id,
+        cast(null as string) as rejection_id,
+        cast(null as string) as trigger_name,
         cast(null as string) as delivery_id,
         cast(null as string) as refused_for
     where false
@@ -41,7 +45,11 @@ final as (
         cast(null as string) as settled_by_delivery_id,
         landings.delivery_id
     from {{ ref('stg_resubmissions') }} as requests
-    inner join landings on requests.resubmission_id = landings.resubmission_id
+    inner join landings
+        on
+            requests.resubmission_id = landings.resubmission_id
+            and requests.delivery_id = landings.rejection_id
+            and requests.trigger_name <=> landings.trigger_name
 
 )
 

@@ -26,6 +26,11 @@ final as (
             ),
             case split_part(refused_for, ' ', 1)
                 when 'WITHOUT_ID' then 'it has no resubmission_id: land it again with one'
+                when 'ID_TAKEN'
+                    then concat(
+                        'its resubmission_id is that of a request for another delivery or ',
+                        'trigger: land it again with one of its own'
+                    )
                 when 'NO_DECISION' then 'no decision is known for it'
                 when 'UNKNOWN_TRIGGER'
                     then if(

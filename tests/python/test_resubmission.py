@@ -148,9 +148,12 @@ def test_a_rejected_landing_is_taken_again_once(
         "select count(*) from {schema}.rejected_deliveries where reason = 'UNKNOWN_TRANSPORT'"
     ) == [(2,)]
 
-    runs.land("resubmissions", [request(8, conflicting, trigger_name="orders")])
+    # the first is an old request, delivered once more
+    again = [request(number, conflicting, trigger_name="orders") for number in (1, 8)]
+    runs.land("resubmissions", again)
     runs.decide(clock=NOW)
     assert journal(runs)[-1] == ("r8", "REFUSED", "its document has succeeded")
+    assert len(journal(runs)) == 8
     assert len(decided(runs)) == 7
 
 
@@ -200,6 +203,58 @@ def test_a_rejected_row_that_is_no_json_is_refused_and_stops_no_run(runs: DbtRun
     runs.decide(clock=NOW)
     assert [(name, event) for name, event, _ in journal(runs)] == [("r1", "REFUSED")]
     assert decided(runs) == [("d2", "archive"), ("d2", "orders")]
+
+
+def test_an_id_that_another_request_has_is_refused_and_shown(runs: DbtRuns) -> None:
+    """An id of a request is its own: of requests with one id the first that landed is answered."""
+    # without history a redelivery is in doubt
+    runs.seed(
+        "triggers",
+        [{"trigger_name": name, "detect_duplicates": "true"} for name in ("orders", "archive")],
+    )
+    runs.run("seed")
+    runs.land("deliveries", [delivery(name, redelivery_count=1) for name in ("d1", "d2", "d3")])
+    runs.land("deliveries", [delivery(None), delivery(None, document="b")])
+    runs.decide(clock=NOW)
+    rejected = sorted(runs.rows("select rejection_id from {schema}.rejected_deliveries"))
+    ask = {"trigger_name": "orders", "document": "edited"}
+    runs.land(
+        "resubmissions",
+        [
+            request(1, "d1", **ask),
+            request(1, "d2", **ask),
+            request(1, "d1", **{**ask, "trigger_name": "archive"}),
+            # the same request again
+            request(1, "d1", **ask),
+            *(request(2, name, trigger_name="orders") for (name,) in rejected),
+        ],
+    )
+    runs.decide(clock=NOW)
+    taken = (
+        "its resubmission_id is that of a request for another delivery or trigger: land it again "
+    )
+    refused = [
+        ("r1", "REFUSED", f"{taken}with one of its own"),
+        ("r1", "REFUSED", f"{taken}with one of its own"),
+    ]
+    landed_again = [("r2", "RESUBMITTED", f"comes as {name}") for (name,) in rejected]
+    accepted = [("r1", "RESUBMITTED", "comes as d1/resubmission-1")]
+    assert journal(runs) == [*refused, *accepted, *landed_again]
+
+    # in a later run: for others once more, and two that were answered
+    runs.land(
+        "resubmissions",
+        [
+            request(1, "d3", **ask),
+            request(2, "d3", **ask),
+            request(1, "d2", **ask),
+            request(1, "d1", **ask),
+        ],
+    )
+    runs.decide(clock=NOW)
+    again = ("r2", "REFUSED", f"{taken}with one of its own")
+    assert journal(runs) == sorted([*refused, refused[0], *accepted, *landed_again, again])
+    assert ("d1/resubmission-1", "orders") in decided(runs)
 
 
 def _killed(*_: Any, **__: Any) -> None:

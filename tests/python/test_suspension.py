@@ -219,3 +219,23 @@ def test_what_suspends_a_trigger_is_lifted_by_itself_and_attempts_count_anew(sce
         "select event, reference_id from {schema}.journal_entries "
         "where trigger_name = 'held' and event in ('SUSPENDED', 'RESUMED') order by happened_at, 2"
     ) == [("SUSPENDED", "OPERATOR"), ("SUSPENDED", "RETRY_FAILURE"), ("RESUMED", None)]
+
+
+def test_each_command_is_followed_if_all_of_a_file_have_one_id(scene: Scene) -> None:
+    given = {"command_id": "c1", "issued_at": at(1), "issued_by": "me"}
+    names = ("held", "stopped")
+    scene.runs.land(
+        "trigger_commands",
+        [{**given, "trigger_name": name, "command": "SUSPEND"} for name in names]
+        # the same one again, and one that no trigger has
+        + [{**given, "trigger_name": name, "command": "SUSPEND"} for name in ("held", "nobody")],
+    )
+    scene.run(2)
+    assert scene.causes == {name: ["OPERATOR"] for name in names}
+    assert scene.runs.rows(
+        "select event, trigger_name, reference_id from {schema}.journal_entries order by 1, 2"
+    ) == [
+        ("IGNORED_COMMAND", "nobody", "c1"),
+        ("SUSPENDED", "held", "OPERATOR"),
+        ("SUSPENDED", "stopped", "OPERATOR"),
+    ]
