@@ -166,6 +166,10 @@ class Engine:
         self.rows(f"call {catalog}.system.fast_forward('{catalog}.{relation}', 'main', '{branch}')")
         self.drop_branch(relation, branch)
 
+    def create_branch(self, relation: str, branch: str, snapshot: str) -> None:
+        """Create a branch of a table that starts at a snapshot."""
+        self.rows(f"alter table {relation} create branch {branch} as of version {snapshot}")
+
     def drop_branch(self, relation: str, branch: str) -> None:
         """Drop a branch of a table, if it exists."""
         self.rows(f"alter table {relation} drop branch if exists {branch}")

@@ -181,6 +181,10 @@ class SessionEngine(Engine):
         ).commit()
 
     @errors_in_one_line()
+    def create_branch(self, relation: str, branch: str, snapshot: str) -> None:
+        self._table(relation).manageSnapshots().createBranch(branch, int(snapshot)).commit()
+
+    @errors_in_one_line()
     def drop_branch(self, relation: str, branch: str) -> None:
         table = self._table(relation)
         if table.refs().containsKey(branch):

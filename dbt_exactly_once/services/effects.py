@@ -40,7 +40,7 @@ class Effect:
         for branch in self._refs():
             if branch.startswith(BRANCH_PREFIX):
                 self._engine.drop_branch(self._relation, branch)
-        self._create(self.branch, start)
+        self._engine.create_branch(self._relation, self.branch, start)
 
     def append(self, select: str) -> None:
         """Add the rows of a select, by name, to what is going to be published."""
@@ -114,15 +114,10 @@ class Effect:
         """Add the rows of the branch to a newer main; returns why not, else an empty text."""
         # two processes may publish one effect: each has a branch of its own
         again = f"{self.branch}_again_{uuid4().hex}"
-        self._create(again, main)
+        self._engine.create_branch(self._relation, again, main)
         rows = appended_between(self._relation, start, self._refs()[self.branch])
         self._insert(again, f"select * from {rows}")
         return move_main(self._engine, self._relation, again)
-
-    def _create(self, branch: str, start: str) -> None:
-        self._engine.rows(
-            f"alter table {self._relation} create branch {branch} as of version {start}"
-        )
 
     def _insert(self, branch: str, select: str) -> None:
         self._engine.rows(

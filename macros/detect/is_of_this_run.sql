@@ -3,7 +3,8 @@
 
         If the run has few keys, a first query reads key_hash alone. History usually has few of them
         or none; these become literals, by which Parquet's statistics rule out most of the other
-        columns. With many keys, reading key_hash twice would gain little.
+        columns. With many keys, reading key_hash twice would gain little. Up to ten keys are literals
+        in the first query too.
 
         history: a query for the live part of history_ledger; keys: see queue_keys. -#}
     {%- set few_keys = 10000 -%}
@@ -15,6 +16,11 @@
     {%- set known = none -%}
     {%- if keys.number == 0 -%}
         {%- set known = [] -%}
+    {%- elif keys.hashes -%}
+        {%- set known = run_query(
+            'select distinct key_hash from (' ~ history ~ ') where key_hash in ('
+            ~ keys.hashes | join(', ') ~ ')'
+        ).columns[0].values() -%}
     {%- elif keys.number is not none and keys.number <= few_keys -%}
         {%- set known = run_query(
             'select distinct key_hash from (select key_hash from (' ~ history ~ ') where '

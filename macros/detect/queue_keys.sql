@@ -1,12 +1,14 @@
 {% macro queue_keys() -%}
     {#- What this run looks up in history, as note_queue has found it: `oldest`, a literal of the
-        earliest received_at, so that Iceberg skips the partitions that expired before it, and the
-        `number` of the deliveries. Outside of a run these are forever() and none. -#}
+        earliest received_at, so that Iceberg skips the partitions that expired before it, the
+        `number` of the deliveries, and the `hashes` of their keys if they are at most ten, else
+        none. Outside of a run these are forever(), none and none. -#}
     {%- set found = current_run().found if current_run() else {} -%}
     {{ return({
         'oldest': "timestamp '" ~ found.oldest_in_queue ~ "'" if found.get('oldest_in_queue')
             else forever(),
         'number': found.get('looked_up'),
+        'hashes': found.get('hashes'),
     }) }}
 {%- endmacro %}
 
@@ -17,6 +19,9 @@
         (max_deliveries_per_key). -#}
     {%- if current_run() -%}
         {%- set queue = from_memory(this) -%}
+        {#- Spark compares up to ten literals one by one, and looks for more in a set of objects,
+            which takes longer than a bitmap -#}
+        {%- set most_compared = 10 -%}
         {%- set query -%}
             select
                 cast(min(oldest) as string) as oldest,
@@ -26,7 +31,9 @@
                 sum(if(deliveries > 1, deliveries, 0)) as in_chains,
                 to_json(slice(
                     collect_list(if(deliveries > 1, key_hash, null)), 1, {{ most_literals() + 1 }}
-                )) as hashes,
+                )) as hashes_of_chains,
+                {{ 'to_json(collect_list(key_hash))' if queue | string != this | string
+                    else "'[]'" }} as hashes,
                 {% if queue_facts().has_resolvers -%}
                     (
                         select
@@ -64,6 +71,7 @@
                 ~ 'spark.executor.memory)'
             ) -%}
         {%- endif -%}
+        {%- set hashes_of_chains = fromjson(found.hashes_of_chains) -%}
         {%- set hashes = fromjson(found.hashes) -%}
         {%- set counts = note_counts('trigger_queue', found.counts) -%}
         {%- set accepted = counts | rejectattr('queue_outcome', 'equalto', 'REJECTED')
@@ -74,7 +82,9 @@
             'oldest_in_queue': found.oldest,
             'looked_up': found.deliveries | int,
             'in_chains': (found.in_chains or 0) | int,
-            'hashes_of_chains': hashes if hashes | length <= most_literals() else none,
+            'hashes_of_chains':
+                hashes_of_chains if hashes_of_chains | length <= most_literals() else none,
+            'hashes': hashes if hashes | length <= most_compared else none,
             'latest_in_queue': accepted | map(attribute='latest') | max or none,
             'triggers_with_resolver':
                 with_resolver | map(attribute='trigger_name') | unique(true) | sort,

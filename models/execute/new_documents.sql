@@ -29,6 +29,9 @@
 {#- runs before that had no such documents are not missed -#}
 {%- set is_of_this_run = in_run
     and not days_by_run | rejectattr('run_id', 'equalto', in_run.run_id) | list -%}
+{%- set columns = [
+    'landed_at', 'transport', 'guaranteed', 'uuid', 'track_id', 'event_id', 'errors_to'
+] -%}
 {%- set days = none -%}
 {%- set until = 'landed' -%}
 {%- if days_by_run and (not is_of_this_run or queue_facts().takes_earlier) -%}
@@ -74,12 +77,22 @@ numbered as (
 
 with_document as (
 
-    {{ with_document(
-        'numbered',
-        ['landed_at', 'transport', 'guaranteed', 'uuid', 'track_id', 'event_id', 'errors_to'],
-        days | unique | sort if days is not none else none,
-        until,
-    ) | indent(4) }}
+    {% if until == 'unconsumed' and not queue_facts().has_repeated -%}
+        -- one row has landed for each, and none has been edited
+        select
+            numbered.*,
+            {% for column in columns -%}
+                landed.{{ column }},
+            {% endfor -%}
+            landed.document
+        from numbered
+        left join {{ landed_before('deliveries', until=until) }} as landed
+            on numbered.landed_delivery_id = landed.delivery_id
+    {%- else -%}
+        {{ with_document(
+            'numbered', columns, days | unique | sort if days is not none else none, until
+        ) | indent(4) }}
+    {%- endif %}
 
 ),
 

@@ -179,6 +179,18 @@ def test_fast_forward_of_a_branch_that_main_has_left_is_refused(
     assert engine.refs([table]) == before
 
 
+def test_a_branch_starts_at_a_snapshot_and_a_name_is_given_once(
+    engine: Engine, spark: SparkSession, table: str
+) -> None:
+    first = engine.refs([table])[table]["main"]
+    spark.sql(f"insert into {table} values (2)")
+    engine.create_branch(table, "earlier", first)
+    found = engine.refs([table])[table]
+    assert found["earlier"] == first != found["main"]
+    with pytest.raises(Exception, match="already exists"):
+        engine.create_branch(table, "earlier", first)
+
+
 def test_dropping_a_branch_leaves_the_others_and_none_is_no_error(
     engine: Engine, spark: SparkSession, table: str
 ) -> None:
