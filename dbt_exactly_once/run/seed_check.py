@@ -50,7 +50,7 @@ class SeedCheck:
 
     words, defaults: what the macros seed_words and trigger_defaults return. registered: the
     functions of python_udfs by the settings that name one. spark: None if there is none to ask;
-    then every time, filter and key is accepted.
+    then every time and filter is accepted, and every key that does not read the clock.
     """
 
     def __init__(
