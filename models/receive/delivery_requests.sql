@@ -125,10 +125,9 @@ judged as (
             when
                 exists(
                     answered.requests,
-                    request ->
-                    request.delivery_id <=> requests.delivery_id
+                    r -> r.delivery_id <=> requests.delivery_id
                     -- that of a rejected row has no trigger
-                    and coalesce(request.trigger_name = requests.trigger_name, true)
+                    and coalesce(r.trigger_name = requests.trigger_name, true)
                 )
                 then 'REPEATED'
             when
