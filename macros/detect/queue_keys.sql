@@ -20,8 +20,10 @@
     {%- if current_run() -%}
         {%- set queue = from_memory(this) -%}
         {#- Spark compares up to ten literals one by one, and looks for more in a set of objects,
-            which takes longer than a bitmap -#}
+            which takes longer than a bitmap. Only a queue that is in memory has few rows: of a
+            large one the keys are not collected. -#}
         {%- set most_compared = 10 -%}
+        {%- set is_in_memory = queue | string != this | string -%}
         {%- set query -%}
             select
                 cast(min(oldest) as string) as oldest,
@@ -32,8 +34,7 @@
                 to_json(slice(
                     collect_list(if(deliveries > 1, key_hash, null)), 1, {{ most_literals() + 1 }}
                 )) as hashes_of_chains,
-                {{ 'to_json(collect_list(key_hash))' if queue | string != this | string
-                    else "'[]'" }} as hashes,
+                {{ 'to_json(collect_list(key_hash))' if is_in_memory else "'[]'" }} as hashes,
                 {% if queue_facts().has_resolvers -%}
                     (
                         select
