@@ -57,27 +57,22 @@ class SessionEngine(Engine):
 
     def _table(self, relation: str) -> Any:
         session = self._session
+        catalog, table = self._place(relation)
+        # the catalog may be set to cache tables; a table loaded and then refreshed may be
+        # another by then, since a lock is renamed and made again
+        catalog.invalidateTable(table)
         # with its catalog: a thread that has run no statement does not know the current one
-        table = self._classes["Spark3Util"].loadIcebergTable(
+        return self._classes["Spark3Util"].loadIcebergTable(
             session._jsparkSession, f"{self.catalog()}.{relation}"
         )
-        # the catalog may be set to cache tables
-        table.refresh()
-        return table
 
     def _table_or_none(self, relation: str) -> Any:
-        from py4j.protocol import Py4JJavaError
         from pyspark.errors import AnalysisException
 
         try:
             return self._table(relation)
         except AnalysisException as error:
             if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
-                raise
-            return None
-        except Py4JJavaError as error:
-            # it was dropped or renamed after it was loaded, before it was refreshed
-            if error.java_exception.getClass().getSimpleName() != "NoSuchTableException":
                 raise
             return None
 

@@ -73,23 +73,29 @@ def test_properties_are_those_of_the_table_and_none_where_there_is_none(
     assert engine.properties(f"{table}_that_is_not_there") is None
 
 
-def test_a_table_that_is_renamed_while_it_is_asked_for_is_none(
-    spark: SparkSession, table: str
+@pytest.mark.parametrize("made_again", [True, False])
+def test_a_table_that_is_renamed_while_it_is_asked_for_is_as_it_was_or_is(
+    spark: SparkSession, table: str, made_again: bool
 ) -> None:
+    """Others release and take the lock while a run asks who holds it."""
     engine = engine_of(Adapter(spark, "session"))
     assert engine.properties(table) is not None
-    load = engine._classes["Spark3Util"].loadIcebergTable
+    classes = engine._classes["Spark3Util"]
 
     def load_and_rename(session: object, relation: str) -> object:
-        found = load(session, relation)
+        found = classes.loadIcebergTable(session, relation)
         engine.rename(table, "another_name")
+        if made_again:
+            spark.sql(f"create table {table} (n int) using iceberg tblproperties ('said' = 'new')")
         return found
 
     engine._classes["Spark3Util"] = SimpleNamespace(
-        loadIcebergTable=load_and_rename,
-        catalogAndIdentifier=engine._classes["Spark3Util"].catalogAndIdentifier,
+        loadIcebergTable=load_and_rename, catalogAndIdentifier=classes.catalogAndIdentifier
     )
-    assert engine.properties(table) is None
+    found = engine.properties(table)
+    assert found is None or found["said"] in ("it's", "new")
+    if made_again:
+        engine.drop_table(table)
     engine.rename(table.replace(".t", ".another_name"), "t")
 
 
