@@ -37,6 +37,7 @@ from dbt_exactly_once.run.state import State
 from dbt_exactly_once.run.variables import checked_variables
 
 _making = threading.Lock()
+_evaluating = threading.Lock()
 
 
 class ExactlyOnce:
@@ -48,6 +49,8 @@ class ExactlyOnce:
         self._decision_rules: Sequence[Mapping[str, str]] = ()
         # the run of this command, from begin to end
         self.run: Run | None = None
+        # by view: the relation that has its rows
+        self._evaluated: dict[str, str] = {}
 
     @classmethod
     def of_adapter(cls, adapter: Any) -> ExactlyOnce:
@@ -272,6 +275,17 @@ class ExactlyOnce:
     def columns(self, relation: Any) -> list[str]:
         """The names of a table's columns, in the table's order."""
         return self._engine.columns(str(relation))
+
+    def evaluated_once(self, view: str) -> str:
+        """A relation of the rows that a view had when this command first asked for them; the view
+        itself if the engine keeps nothing in memory. The caller knows that they are few."""
+        # dbt runs tests at the same time
+        with _evaluating:
+            if view not in self._evaluated:
+                copy = f"{view.replace('.', '_')}_evaluated"
+                rows = self._engine.keep_in_memory(view, copy)
+                self._evaluated[view] = view if rows is None else copy
+            return self._evaluated[view]
 
     def view_properties(self, relation: Any) -> dict[str, str]:
         """The properties of a view that exists."""

@@ -30,7 +30,7 @@
                             concat_ws(', ', 'to do', trigger_name), ': ', format_number(documents, 0),
                             ' ', what, '; ', what_to_do
                         )
-                    from {{ view.schema }}.{{ view.alias }}
+                    from {{ adapter.exactly_once.evaluated_once(view.schema ~ '.' ~ view.alias) }}
                     where kind in ({{ kinds | join(', ') }})
                     order by kind, trigger_name
                     limit 20

@@ -10,6 +10,7 @@ from dbt_runs import DbtRuns
 from pyspark.sql import SparkSession
 
 from dbt_exactly_once import cli
+from dbt_exactly_once.adapter.session_engine import SessionEngine
 from dbt_exactly_once.report.page import ask_spark, make_page
 
 FINDING = (
@@ -22,7 +23,11 @@ TO_DO = (
 
 
 def test_rejected_landings_count_in_the_lines_of_a_run_in_things_to_do_and_on_the_page(
-    spark: SparkSession, profiles_dir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    profiles_dir: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     runs = DbtRuns(spark, profiles_dir, tmp_path)
     runs.run("seed")
@@ -34,6 +39,14 @@ def test_rejected_landings_count_in_the_lines_of_a_run_in_things_to_do_and_on_th
     # the second landing repeats nothing that has landed
     assert cli.main(["land", str(file), *place]) == 1
 
+    evaluated = []
+    keep = SessionEngine.keep_in_memory
+
+    def note(engine: SessionEngine, relation: str, *more: str) -> int | None:
+        evaluated.append(relation)
+        return keep(engine, relation, *more)
+
+    monkeypatch.setattr(SessionEngine, "keep_in_memory", note)
     capfd.readouterr()
     runs.run(
         "build", "--exclude-resource-type", "unit_test", "--exclude", "path:seeds", quiet=False
@@ -41,6 +54,8 @@ def test_rejected_landings_count_in_the_lines_of_a_run_in_things_to_do_and_on_th
     said = capfd.readouterr().out
     assert f"exactly_once: {FINDING}" in said
     assert f"exactly_once: {TO_DO}" in said
+    # nine tests and the line read one evaluation
+    assert evaluated.count(f"{runs.schema}.things_to_do") == 1
     assert runs.rows("select rejected, rejected_at_landing from {schema}.run_log") == [(0, 2)]
     to_do: list[Any] = runs.rows(
         "select kind, trigger_name, documents, rows_behind from {schema}.things_to_do"
@@ -52,5 +67,11 @@ def test_rejected_landings_count_in_the_lines_of_a_run_in_things_to_do_and_on_th
     assert "rows for deliveries that were rejected and have not come in since" in page
     assert "rejected at landing" in page
 
+    def warned() -> list[str]:
+        tests = runs.run("test", "--select", "tag:warning").result.results
+        return [result.node.name for result in tests if result.status == "warn"]
+
+    assert warned() == ["no_rejected_row_is_left"]
     runs.run("run-operation", operation="mark_looked_at")
+    assert warned() == []
     assert runs.rows("select kind from {schema}.things_to_do") == []
