@@ -13,11 +13,14 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 Run = Callable[[str], "list[tuple[Any, ...]]"]
 # the entry with the run's id in the summary of each snapshot that a run makes
 RUN_ID = "run-id"
+# what Python can make a local time of, for which it looks a day back
+FIRST_TIME = "timestamp '0001-01-03'"
+LAST_TIME = "timestamp '9999-12-31 23:59:59.999999'"
 # The meaning of this project's SQL depends on these, so a profile cannot change them: each session
 # gets them before its first statement.
 SESSION_SETTINGS = {
@@ -227,7 +230,24 @@ class Engine:
 
 def run_in(spark: SparkSession) -> Run:
     """A function that runs SQL in a session that this process has opened itself, outside of dbt."""
-    return lambda sql: [tuple(row) for row in spark.sql(sql).collect()]
+    return lambda sql: [tuple(row) for row in readable_rows(spark.sql(sql))]
+
+
+def readable_rows(frame: DataFrame) -> list[Row]:
+    """The rows of a frame; a time that Python cannot read becomes the nearest one that it can.
+
+    Spark knows years before 1 and after 9999, and services and other writers write what they like.
+    """
+    near = {
+        name: f"if(`{name}` is null, null, least(greatest(`{name}`, {FIRST_TIME}), {LAST_TIME}))"
+        for name, kind in frame.dtypes
+        if kind == "timestamp"
+    }
+    if near:
+        from pyspark.sql import functions
+
+        frame = frame.withColumns({name: functions.expr(sql) for name, sql in near.items()})
+    return frame.collect()
 
 
 def appended_between(relation: str, start: str, end: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 import jinja2
 
-from dbt_exactly_once.adapter.engine import in_utc
+from dbt_exactly_once.adapter.engine import in_utc, readable_rows
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.report.queries import QUERIES
 
@@ -116,5 +116,5 @@ def ask_spark(spark: Any, schema: str) -> Ask:
 
     return lambda sql: [
         {name: shown(value) for name, value in row.asDict().items()}
-        for row in spark.sql(sql).collect()
+        for row in readable_rows(spark.sql(sql))
     ]

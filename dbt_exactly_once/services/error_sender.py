@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from dbt_exactly_once.adapter.engine import Engine, in_utc, run_in
+from dbt_exactly_once.adapter.engine import Engine, in_utc, readable_rows, run_in
 from dbt_exactly_once.adapter.lake_version import RECORD
 from dbt_exactly_once.errors import ExactlyOnceError, one_line
 from dbt_exactly_once.landing.brokers import Publisher, UndeliverableError
@@ -119,7 +119,8 @@ class ErrorSender:
         if self._refused:
             found = found.where(~functions.col("errors_to").isin(list(self._refused)))
         order = ("failed_at", "delivery_id", "trigger_name")
-        return found.select(*CONTENT, "errors_to").orderBy(*order).limit(BATCH).collect()
+        chosen = found.select(*CONTENT, "errors_to").orderBy(*order).limit(BATCH)
+        return readable_rows(chosen)
 
     def _send(self, documents: Sequence[Row]) -> int:
         """Publish and record; returns how many were sent."""

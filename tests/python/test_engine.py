@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -12,7 +13,7 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
-from dbt_exactly_once.adapter.engine import RUN_ID, Engine, appended_between
+from dbt_exactly_once.adapter.engine import RUN_ID, Engine, appended_between, run_in
 from dbt_exactly_once.adapter.session import find_names_once
 from dbt_exactly_once.adapter.session_engine import MOST_ROWS, SessionEngine, engine_of
 from dbt_exactly_once.errors import ExactlyOnceError, error_text, errors_in_one_line, one_line
@@ -97,6 +98,17 @@ def test_a_table_that_is_renamed_while_it_is_asked_for_is_as_it_was_or_is(
     if made_again:
         engine.drop_table(table)
     engine.rename(table.replace(".t", ".another_name"), "t")
+
+
+def test_a_time_that_python_cannot_read_is_the_nearest_that_it_can(spark: SparkSession) -> None:
+    read = run_in(spark)(
+        "select timestamp '-0005-01-01' as `a.b`, timestamp '0001-01-01', timestamp '2026-01-01',"
+        " timestamp '+12000-01-01' as far, cast(null as timestamp) as none, 'text' as text"
+    )
+    early, last = datetime(1, 1, 3), datetime(9999, 12, 31, 23, 59, 59, 999999)
+    in_utc = [value and value.astimezone(timezone.utc).replace(tzinfo=None) for value in read[0][:5]]
+    assert in_utc == [early, early, datetime(2026, 1, 1), last, None]
+    assert read[0][5] == "text"
 
 
 def test_refs_name_every_branch_and_tag_with_its_snapshot(

@@ -114,6 +114,26 @@ def worker_of(runs: DbtRuns, service: Callable[[Work], Any], **options: Any) -> 
     )
 
 
+def test_a_time_that_python_cannot_read_stops_no_worker(runs: DbtRuns) -> None:
+    """The zero time of Go and .NET is a day too early for Python."""
+    runs.spark.sql(
+        f"insert into {runs.landing}.deliveries "
+        "(delivery_id, received_at, landed_at, transport, document_type, guaranteed, uuid) values "
+        "('zero', timestamp '0001-01-01', current_timestamp(), 'RABBITMQ', 'parcel', true, 'zero')"
+    )
+    land(runs, "parcel", "p1")
+    called: dict[str, datetime] = {}
+
+    def ship(work: Work) -> None:
+        called[work.delivery_id] = work.received_at
+
+    worker_of(runs, ship).run(once=True)
+    assert called == {
+        "zero": datetime(1, 1, 3, tzinfo=timezone.utc),
+        "p1": NOW - timedelta(minutes=10),
+    }
+
+
 def test_a_worker_goes_through_a_queue_in_order_and_tries_again(runs: DbtRuns) -> None:
     land(runs, "letter", "l1", "l2", "l3", "l4")
     calls: list[Work] = []
