@@ -47,7 +47,8 @@ BY_SERVICES = "order_desk"
 BY_KILLED = "parcel_desk"
 WORKER_SERVICE = "orders.refund"
 KILLED_SERVICE = "parcels.pack"
-CONCURRENCY = 64
+# all refunds at once: a worker takes seconds to look for more work
+CONCURRENCY = 400
 LINKED = ("models", "macros", "tests", "docs", "selectors.yml")
 
 NEXT_STEPS = """
