@@ -106,7 +106,9 @@ def test_a_time_that_python_cannot_read_is_the_nearest_that_it_can(spark: SparkS
         " timestamp '+12000-01-01' as far, cast(null as timestamp) as none, 'text' as text"
     )
     early, last = datetime(1, 1, 3), datetime(9999, 12, 31, 23, 59, 59, 999999)
-    in_utc = [value and value.astimezone(timezone.utc).replace(tzinfo=None) for value in read[0][:5]]
+    in_utc = [
+        value and value.astimezone(timezone.utc).replace(tzinfo=None) for value in read[0][:5]
+    ]
     assert in_utc == [early, early, datetime(2026, 1, 1), last, None]
     assert read[0][5] == "text"
 
