@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dbt.flags import get_flags
+from dbt_common.invocation import get_invocation_id
 
 from dbt_exactly_once.adapter.engine import Engine
 from dbt_exactly_once.adapter.lake_version import check_version
@@ -49,8 +50,6 @@ class ExactlyOnce:
         self._decision_rules: Sequence[Mapping[str, str]] = ()
         # the run of this command, from begin to end
         self.run: Run | None = None
-        # by view: the relation that has its rows
-        self._evaluated: dict[str, str] = {}
 
     @classmethod
     def of_adapter(cls, adapter: Any) -> ExactlyOnce:
@@ -281,11 +280,9 @@ class ExactlyOnce:
         itself if the engine keeps nothing in memory. The caller knows that they are few."""
         # dbt runs tests at the same time
         with _evaluating:
-            if view not in self._evaluated:
-                copy = f"{view.replace('.', '_')}_evaluated"
-                rows = self._engine.keep_in_memory(view, copy)
-                self._evaluated[view] = view if rows is None else copy
-            return self._evaluated[view]
+            command = get_invocation_id().replace("-", "_")
+            copy = self._engine.keep_version_in_memory(view, command)
+            return copy.name if copy else view
 
     def view_properties(self, relation: Any) -> dict[str, str]:
         """The properties of a view that exists."""

@@ -39,6 +39,13 @@ def test_rejected_landings_count_in_the_lines_of_a_run_in_things_to_do_and_on_th
     # the second landing repeats nothing that has landed
     assert cli.main(["land", str(file), *place]) == 1
 
+    # a time that Python cannot read does not stop the page
+    runs.spark.sql(
+        f"insert into {runs.landing}.deliveries "
+        "(delivery_id, received_at, landed_at, transport, document_type, guaranteed, uuid, "
+        "redelivery_count) values ('zero', timestamp '0001-01-01', current_timestamp(), 'UM', "
+        "'order.created', true, 'zero', 0)"
+    )
     evaluated = []
     keep = SessionEngine.keep_in_memory
 

@@ -125,7 +125,9 @@ def test_error_documents_are_sent_at_least_once(
     """
     queue, unknown = (f"{name}.{uuid4().hex[:8]}" for name in ("errors", "nowhere"))
     rabbitmq.declare_quorum_queue(queue)
-    fail(runs, failed("e1", queue), failed("${env:HOME}", queue), failed("e3", unknown))
+    # a time that Python cannot read stops nothing
+    early = {"received_at": datetime(1, 1, 1, tzinfo=timezone.utc)}
+    fail(runs, failed("e1", queue), failed("${env:HOME}", queue), failed("e3", unknown) | early)
     place = ["--project-dir", str(runs.folder), "--profiles-dir", str(runs.folder)]
     send = ["send-errors", "--rabbitmq", rabbitmq.url, *place]
 
