@@ -10,6 +10,12 @@
     )
 {%- endmacro %}
 
+{% macro reported_attempt(executions) -%}
+    {#- The attempt that a report is of, a row of landing.trigger_executions; the first if it has
+        none. `greatest` ignores nulls. -#}
+    greatest({{ executions }}.attempt, 1)
+{%- endmacro %}
+
 {% macro reported_by_services(executions, settings, resumed_now='resumed_at') -%}
     {#- What services have reported of each document: one row per delivery and trigger. Of several
         reports SUCCESS or ERROR wins, else the latest; at the same instant STARTED comes before the
@@ -73,7 +79,8 @@
         ) as retry_failure
     from (
         select
-            *,
+            * except (attempt),
+            {{ reported_attempt('executions') }} as attempt,
             struct(
                 event in ('SUCCESS', 'ERROR') as is_final,
                 coalesce({{ reported_at('executions') }}, {{ read_at }}) as at,

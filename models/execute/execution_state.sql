@@ -49,7 +49,8 @@ news as (
         {{ is_later_report(
             'executions.reported_at',
             'executions.event',
-            'if(executions.reported_at <= settings.resumed_at, null, executions.attempt)',
+            'if(executions.reported_at <= settings.resumed_at, null, '
+            ~ reported_attempt('executions') ~ ')',
             'open_documents'
         ) | indent(8) }}
 

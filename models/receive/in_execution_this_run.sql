@@ -63,12 +63,10 @@ brought_up_to_date as (
         ) }} as service_ended_at,
         coalesce(open_documents.last_event, 'DISPATCHED') as state_before,
         open_documents.begun or reported.delivery_id is not null as begun,
-        -- rows land in any order. Known attempts are 0 if the trigger was resumed since, and
-        -- reported attempts are then later than the resume
+        -- rows land in any order
         {{ is_later_report(
             'reported.last_event_at', 'reported.last_event', 'reported.attempts', 'open_documents'
-        ) | indent(8) }}
-        or (reported.attempts is not null and open_documents.attempts = 0) as is_later,
+        ) | indent(8) }} as is_later,
         coalesce(if(is_later, reported.attempts, null), open_documents.attempts) as attempts,
         if(is_later, reported.last_event, open_documents.last_event) as last_event,
         if(is_later, reported.last_event_at, open_documents.last_event_at) as last_event_at,

@@ -58,7 +58,11 @@ final as (
                         ': give force: true to process it all the same'
                     )
                 when 'UNKNOWN' then 'how its document has ended is no longer in journal_entries'
-                when 'UNMATCHED' then 'its document matches no condition: there was nothing to run'
+                when 'UNMATCHED'
+                    then concat(
+                        'its document matches no condition: there was nothing to run. Land it ',
+                        'with a new delivery_id to have it examined again'
+                    )
                 when 'SUCCESS' then 'its document has succeeded'
                 else concat('it is a ', refused_for, ', which is not processed again')
             end

@@ -42,7 +42,7 @@ def runs(spark: SparkSession, profiles_dir: Path, tmp_path: Path) -> DbtRuns:
     return found
 
 
-def report(runs: DbtRuns, *executions: tuple[float, str, str, int]) -> None:
+def report(runs: DbtRuns, *executions: tuple[float, str, str, int | None]) -> None:
     """Land what services report: minutes, trigger, event, attempt."""
     runs.land(
         "trigger_executions",
@@ -118,6 +118,25 @@ def test_a_report_that_lands_late_takes_nothing_back(runs: DbtRuns) -> None:
     report(runs, (10.5, "behind", "STARTED", 3))
     runs.decide(clock=at(16))
     assert known(runs)["behind"] == ["STARTED", 3]
+
+
+def test_a_report_without_an_attempt_is_of_the_first(runs: DbtRuns) -> None:
+    report(runs, (1, "late", "TRANSIENT_ERROR", None), (1, "ended", "TRANSIENT_ERROR", 0))
+    runs.decide(clock=at(2))
+    expected = {"late": ["TRANSIENT_ERROR", 1], "ended": ["TRANSIENT_ERROR", 1]}
+    assert known(runs).items() >= expected.items()
+    # a start that lands late takes no failure back
+    report(runs, (0.5, "late", "STARTED", 1), (0.5, "ended", "STARTED", 1))
+    runs.decide(clock=at(3))
+    assert known(runs).items() >= expected.items()
+    # `early` allows no retry; its suspension was lifted before it failed
+    command = {"command_id": "c", "command": "RESUME", "issued_by": "ann", "issued_at": at(3)}
+    runs.land("trigger_commands", [{"trigger_name": "early", **command}])
+    report(runs, (4, "early", "TRANSIENT_ERROR", None))
+    runs.decide(clock=at(5))
+    assert runs.rows(
+        "select suspended_since from {schema}.trigger_states where suspended_cause is not null"
+    ) == [(at(4).replace(tzinfo=None),)]
 
 
 def test_after_a_resumption_attempts_count_from_one(runs: DbtRuns) -> None:

@@ -548,7 +548,12 @@ def test_a_failure_whose_success_is_heard_late_is_none_to_resubmit_in_bulk(runs:
             "1 executions, up to SUCCESS: it is NEW and not open; what was in doubt before about "
             "its key is settled",
         ),
-        ("REFUSED", "other", "its document matches no condition: there was nothing to run"),
+        (
+            "REFUSED",
+            "other",
+            "its document matches no condition: there was nothing to run. Land it with a new "
+            "delivery_id to have it examined again",
+        ),
     ]
 
 
