@@ -173,12 +173,12 @@ def spark(profiles_dir: Path, lake: Path) -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def postgres(tmp_path: Path) -> Iterator[Postgres]:
+def postgres() -> Iterator[Postgres]:
     """A PostgreSQL server of this test's own."""
     programs = find_programs()
     if programs is None:
         pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
-    with running_postgres(programs, tmp_path / "postgres") as server:
+    with running_postgres(programs) as server:
         yield server
 
 

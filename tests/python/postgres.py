@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,12 +28,9 @@ class Postgres:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        self.process = subprocess.Popen(
-            self.command,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=self.folder,
-        )
+        # pytest shows what it logs if the test fails. In a session of its own no signal for pytest
+        # reaches it
+        self.process = subprocess.Popen(self.command, cwd=self.folder, start_new_session=True)
         _wait_for(self.address)
 
     def execute(self, *statements: str) -> None:
@@ -42,7 +40,7 @@ class Postgres:
 
     def kill(self) -> None:
         """End the server and whatever it has started, at once."""
-        first = int((self.folder / "postmaster.pid").read_text().splitlines()[0])
+        first = int((self.folder / "data" / "postmaster.pid").read_text().splitlines()[0])
         subprocess.run(["pkill", "-KILL", "-P", str(first)], check=False)
         os.kill(first, signal.SIGKILL)
         self.end()
@@ -62,29 +60,27 @@ def find_programs() -> Path | None:
 
 
 @contextmanager
-def running_postgres(programs: Path, folder: Path) -> Iterator[Postgres]:
-    """Start a server in a folder that does not exist yet."""
-    # it refuses to run as root
-    user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-    as_user = user if os.geteuid() == 0 else []
-    folder.mkdir(mode=0o700)
-    if as_user:
-        shutil.chown(folder, "postgres", "postgres")
-        for parent in folder.parents:
-            if parent.stat().st_uid == 0 and parent != Path("/tmp"):
-                parent.chmod(parent.stat().st_mode | 0o011)
-    port = free_port()
-    quiet = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder}
-    initdb = [*as_user, str(programs / "initdb"), "-D", str(folder), "-A", "trust", "-U", "tests"]
-    subprocess.run([*initdb, "--no-sync"], **quiet)
-    place = ["-D", str(folder), "-h", "127.0.0.1", "-p", str(port), "-k", str(folder)]
-    address = f"postgresql://tests@127.0.0.1:{port}/postgres"
-    server = Postgres(address, folder, [*as_user, str(programs / "postgres"), *place, "-F"])
-    try:
-        server.start()
-        yield server
-    finally:
-        server.end()
+def running_postgres(programs: Path) -> Iterator[Postgres]:
+    """Start a server in a folder of its own: it refuses to run as root, and another user cannot
+    enter pytest's folders."""
+    with tempfile.TemporaryDirectory(prefix="postgres_", ignore_cleanup_errors=True) as place:
+        folder = Path(place)
+        user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        as_user = user if os.geteuid() == 0 else []
+        if as_user:
+            shutil.chown(folder, "postgres", "postgres")
+        data = ["-D", str(folder / "data")]
+        initdb = [*as_user, str(programs / "initdb"), *data, "-A", "trust", "-U", "tests"]
+        subprocess.run([*initdb, "--no-sync"], check=True, stdout=subprocess.DEVNULL, cwd=folder)
+        port = free_port()
+        at = ["-h", "127.0.0.1", "-p", str(port), "-k", str(folder)]
+        address = f"postgresql://tests@127.0.0.1:{port}/postgres"
+        server = Postgres(address, folder, [*as_user, str(programs / "postgres"), *data, *at, "-F"])
+        try:
+            server.start()
+            yield server
+        finally:
+            server.end()
 
 
 def _wait_for(address: str) -> None:
