@@ -61,9 +61,9 @@ def find_programs() -> Path | None:
 
 @contextmanager
 def running_postgres(programs: Path) -> Iterator[Postgres]:
-    """Start a server in a folder of its own: it refuses to run as root, and another user cannot
-    enter pytest's folders."""
-    with tempfile.TemporaryDirectory(prefix="postgres_", ignore_cleanup_errors=True) as place:
+    """Start a server in a folder of its own, where its user can go and its socket's path is short:
+    it refuses to run as root, and another user cannot enter pytest's folders."""
+    with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as place:
         folder = Path(place)
         user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
         as_user = user if os.geteuid() == 0 else []
