@@ -44,11 +44,11 @@ class HasDocument:
 
     @cached_property
     def document_json(self) -> Any:
-        """The document parsed as JSON, None if it is not JSON."""
+        """The document parsed as JSON, also behind a byte order mark; None if it is not JSON."""
         if self.document is None:
             return None
         try:
-            return json.loads(self.document)
+            return json.loads(self.document.lstrip("\ufeff"))
         except (ValueError, RecursionError):
             return None
 

@@ -181,6 +181,19 @@ class Engine:
         """Let a tag of a table name a snapshot, whether the tag exists or not."""
         self.rows(f"alter table {relation} create or replace tag `{tag}` as of version {snapshot}")
 
+    def expire_snapshots(self, relation: str, older_than: datetime) -> int:
+        """Forget a table's snapshots from before a time, with the files that only they have.
+
+        Those that a branch or a tag names stay. Returns how many it has forgotten.
+        """
+        catalog = self.catalog()
+        before = len(self._parents(relation))
+        self.rows(
+            f"call {catalog}.system.expire_snapshots(table => '{catalog}.{relation}', "
+            f"older_than => {time_literal(older_than)}, retain_last => 1)"
+        )
+        return before - len(self._parents(relation))
+
     def rename(self, relation: str, name: str) -> None:
         """Give a table another name in its schema; raises if a table has it."""
         schema = relation.rpartition(".")[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -191,6 +192,15 @@ class SessionEngine(Engine):
         change = table.manageSnapshots()
         set_to = change.replaceTag if table.refs().containsKey(tag) else change.createTag
         set_to(tag, int(snapshot)).commit()
+
+    @errors_in_one_line()
+    def expire_snapshots(self, relation: str, older_than: datetime) -> int:
+        # the procedure lists all files before and after in jobs of Spark
+        table = self._table(relation)
+        before = table.snapshots().size()
+        instant = int(older_than.timestamp() * 1000)
+        table.expireSnapshots().expireOlderThan(instant).retainLast(1).commit()
+        return before - table.snapshots().size()
 
     @errors_in_one_line()
     def keep_in_memory(self, relation: str, name: str, snapshot: str | None = None) -> int | None:

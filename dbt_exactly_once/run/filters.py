@@ -121,5 +121,6 @@ def _read(match: re.Match[str]) -> str:
     if match["quoted"]:
         return match["quoted"]
     path = "$" + "".join(f"[\\'{part}\\']" for part in match["path"].split("/"))
-    value = f"get_json_object(document, '{path}')"
+    # Spark reads no JSON behind a byte order mark, with which programs on Windows begin texts
+    value = f"get_json_object(ltrim('\\ufeff', document), '{path}')"
     return f"try_cast({value} as {match['type']})" if match["type"] else value

@@ -292,13 +292,8 @@ def _time_of_snapshot(state: State, table: Table, which: str) -> datetime | None
 
 def _expire(state: State, table: Table, older_than: datetime) -> list[str]:
     """Expire snapshots that no tag names, with their files."""
-    expired = state.engine.rows(
-        f"call {state.engine.catalog()}.system.expire_snapshots("
-        f"table => '{state.tables.full_name(table)}', "
-        f"older_than => {time_literal(older_than)}, retain_last => 1)"
-    )[0]
-    deleted = sum(int(count or 0) for count in expired)
-    return [f"{table.name}: {deleted} files of old snapshots deleted"] if deleted else []
+    expired = state.engine.expire_snapshots(table.relation, older_than)
+    return [f"{table.name}: {expired} old snapshots deleted, with their files"] if expired else []
 
 
 def _delete_orphans(state: State, table: Table, older_than: datetime) -> list[str]:

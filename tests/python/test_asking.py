@@ -389,6 +389,14 @@ def test_half_a_character_in_a_message_is_a_question_mark() -> None:
     assert ask(raising(error), [[candidate("a")]]) == [[("ERROR", "ValueError: order ?")]]
 
 
+@pytest.mark.parametrize(
+    ("document", "parsed"),
+    [('{"number": 1}', {"number": 1}), ('\ufeff{"number": 1}', {"number": 1}), ("no", None)],
+)
+def test_a_resolver_gets_the_document_as_json(document: str, parsed: object) -> None:
+    assert delivery(document=document).document_json == parsed
+
+
 def test_a_monitor_without_an_answer_is_a_no_with_the_reason() -> None:
     def load(name: str) -> None:
         answers = {"odd": lambda: WithoutTextError(), "half": lambda: "\ud800"}

@@ -6,8 +6,10 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlparse
 from uuid import uuid4
 
 import pytest
@@ -131,6 +133,28 @@ def test_the_parent_of_a_snapshot_is_the_one_before_it(engine: Engine, table: st
     assert engine.parent(table, second) == first
     assert engine.parent(table, first) is None
     assert engine.parent(table, "1") is None
+
+
+def test_what_expires_are_old_snapshots_that_nothing_names(
+    engine: Engine, spark: SparkSession, table: str, rows: Rows
+) -> None:
+    kept = engine.refs([table])[table]["main"]
+    engine.set_tag(table, "kept", kept)
+    spark.sql(f"insert into {table} values (2)")
+    ((only_there,),) = rows(f"select input_file_name() from {table} where n = 2")
+    file = Path(urlparse(str(only_there)).path)
+    spark.sql(f"insert overwrite {table} values (3)")
+    between = datetime.now(timezone.utc)
+    spark.sql(f"insert into {table} values (4)")
+    spark.sql(f"insert into {table} values (5)")
+    assert file.exists()
+
+    # what is current when the time has passed stays
+    assert engine.expire_snapshots(table, between) == 2
+    assert engine.expire_snapshots(table, between) == 0
+    assert rows(f"select n from {table} order by 1") == [(3,), (4,), (5,)]
+    assert rows(f"select n from {table} version as of {kept}") == [(1,)]
+    assert not file.exists()
 
 
 def test_a_commit_of_no_rows_gives_a_table_its_main_and_changes_nothing(

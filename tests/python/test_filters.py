@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.sql import SparkSession
 
 from dbt_exactly_once.errors import ExactlyOnceError
 from dbt_exactly_once.run.filters import filter_sql
@@ -14,11 +15,12 @@ from dbt_exactly_once.run.filters import filter_sql
         ("redelivery_count = 0", "redelivery_count = 0"),
         (
             "%order/number% = 'A1'",
-            r"get_json_object(document, '$[\'order\'][\'number\']') = 'A1'",
+            r"get_json_object(ltrim('\ufeff', document), '$[\'order\'][\'number\']') = 'A1'",
         ),
         (
             "%total:decimal(10, 2)% > 5",
-            r"try_cast(get_json_object(document, '$[\'total\']') as decimal(10, 2)) > 5",
+            r"try_cast(get_json_object(ltrim('\ufeff', document), '$[\'total\']') "
+            "as decimal(10, 2)) > 5",
         ),
         ("uuid like '%order/x%'", "uuid like '%order/x%'"),
         (
@@ -65,4 +67,11 @@ def test_an_untyped_field_is_not_compared_with_a_number(written: str) -> None:
     ],
 )
 def test_what_is_no_comparison_of_an_untyped_field_is_taken(written: str) -> None:
-    assert "get_json_object(document, " in filter_sql(written)
+    assert "get_json_object(" in filter_sql(written)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_document(spark: SparkSession) -> None:
+    document = '\ufeff{"order": {"number": "A1"}}'
+    read = filter_sql("%order/number%")
+    deliveries = spark.createDataFrame([(document,)], "document string")
+    assert deliveries.selectExpr(read).first() == ("A1",)
