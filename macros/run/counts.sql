@@ -9,10 +9,11 @@
                 queue_outcome,
                 origin,
                 had_waited,
+                examined,
                 count(*) as deliveries,
                 cast(max(landed_received_at) as string) as latest
             from {{ queue or ref('trigger_queue') }}
-            group by queue_outcome, origin, had_waited
+            group by queue_outcome, origin, had_waited, examined
         )
     {%- endif -%}
 {%- endmacro %}

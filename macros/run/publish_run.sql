@@ -26,10 +26,15 @@
 
 {% macro has_news() -%}
     {#- Whether this run has found anything that the last one did not know: only then it publishes.
-        If nothing has landed, that may still be a delivery, execution or trigger of before. -#}
+        If nothing has landed, that may still be a delivery, execution or trigger of before. A
+        delivery that has waited is news when it is examined for the first time: if it must wait for
+        a document, later runs have to know that, and it no longer counts towards queue_capacity. -#}
     {%- set run = current_run() -%}
+    {%- set queue = run.counts.trigger_queue.rows -%}
+    {%- set examined_now = queue | selectattr('queue_outcome', 'equalto', 'QUEUED')
+        | rejectattr('examined') | list -%}
     {%- if run.consumes_more or run.found.decided or run.found.suspended
-        or run.counts.trigger_queue.rows | rejectattr('had_waited') | list -%}
+        or queue | rejectattr('had_waited') | list or examined_now -%}
         {{ return(true) }}
     {%- endif -%}
     {%- set query -%}
@@ -39,15 +44,7 @@
                 from {{ ref('in_execution_this_run') }}
             )
             + (
-                select
-                    count_if(
-                        suspensions != published_suspensions
-                        -- enabled, disabled or gone from the seed since
-                        or (
-                            not is_first_seen
-                            and (takes_documents != took_documents or is_enabled != was_enabled)
-                        )
-                    )
+                select count_if(not is_first_seen and not is_as_published)
                 from {{ ref('triggers_this_run') }}
             )
     {%- endset -%}
