@@ -68,8 +68,8 @@
                 ~ ' deliveries of one key in its queue, which are decided together, and '
                 ~ 'max_deliveries_per_key is ' ~ '{:,}'.format(var('max_deliveries_per_key'))
                 ~ ': set queue_capacity of the trigger below that, so that runs take fewer at a '
-                ~ 'time, or raise the variable and the memory of Spark (spark.driver.memory, '
-                ~ 'spark.executor.memory)'
+                ~ 'time, let its service end the document that they wait for, or raise the '
+                ~ 'variable and the memory of Spark (spark.driver.memory, spark.executor.memory)'
             ) -%}
         {%- endif -%}
         {%- set hashes_of_chains = fromjson(found.hashes_of_chains) -%}

@@ -76,6 +76,7 @@ LONG = (
     "test_other_readers.py",
     "test_preview.py",
     "test_processed_once.py",
+    "test_quiet_runs.py",
     "test_rejected_landings.py",
     "test_report.py",
     "test_resolvers.py",
