@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt_common.invocation import get_invocation_id
 from dbt_runs import PROJECT_FOLDER, DbtRuns
 from feeds import RunInput, Scenario, answer_in_document, random_scenario, scenarios
 from hypothesis import HealthCheck, given, settings
@@ -143,10 +144,11 @@ def test_resolvers_are_asked_as_the_reference_model_asks_them(
 
 
 def assert_agreement(scenario: Scenario, runs: DbtRuns, simulator: Simulator | None = None) -> None:
-    """Play a scenario to the reference model and to dbt, run by run."""
+    """Play a scenario to the reference model and to dbt, run by run, then a run without news."""
     simulator = simulator or scenario.simulator()
     configure(runs, scenario)
-    for number, run in enumerate(scenario.runs, start=1):
+    quiet = RunInput(scenario.runs[-1].clock + timedelta(seconds=1))
+    for number, run in enumerate([*scenario.runs, quiet], start=1):
         expected = simulator.run(**run.arguments())
         play(runs, scenario, run)
         assert differences(runs, number, expected) == []
@@ -203,14 +205,12 @@ def play(runs: DbtRuns, scenario: Scenario, given: RunInput) -> None:
 
 
 def differences(runs: DbtRuns, number: int, expected: RunResult) -> list[str]:
-    """Decisions and waiting deliveries of the newest run that are not as expected."""
-    run_id = latest_run_id(runs)
+    """Decisions and waiting deliveries that are not as expected, after a run in this process."""
+    run_id = get_invocation_id()
     decided = runs.rows(
         f"select {', '.join(COMPARED)} from {{schema}}.document_status where run_id = '{run_id}'"
     )
     wanted = {_key(d): _decision(d) for d in expected.decisions}
-    if not wanted and not decided:
-        return []
     found = {(row[0], row[1]): row for row in decided}
     wrong = [
         f"run {number} {key}: {_difference(found.get(key), wanted.get(key))}"
@@ -267,11 +267,6 @@ def open_document_differences(runs: DbtRuns, simulator: Simulator) -> list[str]:
         for row in runs.rows("select delivery_id, trigger_name from {schema}.open_documents")
     }
     return [str(x) for x in open_documents ^ set(simulator.open_documents)]
-
-
-def latest_run_id(runs: DbtRuns) -> str:
-    rows = runs.rows("select max_by(run_id, run_number) from {schema}.published_runs")
-    return rows[0][0]
 
 
 def _key(row: Any) -> tuple[str, str]:
