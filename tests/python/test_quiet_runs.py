@@ -28,19 +28,9 @@ def configure(runs: DbtRuns, *names: str, **settings: Any) -> None:
         "queue_capacity": 1,
     }
     runs.seed("triggers", [{"trigger_name": name, **shared, **settings} for name in names])
-    runs.seed(
-        "trigger_conditions",
-        [
-            {
-                "trigger_name": name,
-                "position": 1,
-                "condition_name": "all",
-                "document_type": name,
-                "service": "ship",
-            }
-            for name in names
-        ],
-    )
+    condition = {"position": 1, "condition_name": "all", "service": "ship"}
+    conditions = [{**condition, "trigger_name": name, "document_type": name} for name in names]
+    runs.seed("trigger_conditions", conditions)
     runs.run("seed")
 
 
